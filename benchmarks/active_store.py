@@ -32,7 +32,7 @@ from privml.service.client import query  # noqa: E402
 from privml.service.options import Hooks, Limits  # noqa: E402
 from privml.service.preprocess import Order, preprocess  # noqa: E402
 from privml.service.server import serve  # noqa: E402
-from privml.session.active_preprocessing import ActivePreprocessing  # noqa: E402
+from privml.session.preprocessing import StoreHalf  # noqa: E402
 from privml.spec import SessionSpec  # noqa: E402
 
 PROCESSES = multiprocessing.get_context("spawn")
@@ -46,8 +46,8 @@ def prepared(folder: str, rank: int, options: argparse.Namespace) -> tuple[Progr
     return program, Order(program, half, options.queries, 1, spec, f"{half}.key")
 
 
-def half_of(order: Order, rank: int) -> ActivePreprocessing:
-    return ActivePreprocessing(order.folder, rank, order.program.hash, order.key_file)
+def half_of(order: Order, rank: int) -> StoreHalf:
+    return StoreHalf(order.folder, rank, order.program.hash, order.key_file)
 
 
 def server(pipe: Connection, folder: str, options: argparse.Namespace) -> None:

@@ -7,7 +7,7 @@ without one the script says so and ends. Two parties: engine twopc beside CHEETA
 sides the parties are threads of one process with messages in memory, weights belong to party 0, inputs to party 1,
 everything else is secret; a first run warms up, the median of the others counts. Bytes are what all parties send,
 correlations included, without what a session sends once (``phases`` of a line has it apart). Errors are the largest
-ones against float.
+ones against float; privml's formats are such that its errors are no larger than SPU's. A line holds all settings.
 """
 
 from __future__ import annotations
@@ -36,6 +36,8 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 PEER = Path(__file__).with_name("spu_rows.py")
 PROTOCOLS = {"twopc": "CHEETAH", "threepc": "ABY3"}
+# What of a session's numerics a line tells.
+FORMATS = ("bits", "scale", "weight_bits", "weight_scale")
 # One run of ours: the session, and what to do in it; returns (found, expected).
 Work = Callable[[Any], Callable[[], tuple[torch.Tensor, torch.Tensor]]]
 
@@ -43,12 +45,13 @@ Work = Callable[[Any], Callable[[], tuple[torch.Tensor, torch.Tensor]]]
 @dataclass(frozen=True)
 class Row:
     """``peer``: its name in spu_rows.py. ``work``: prepares a session and gives the call to time. ``numerics``: of the
-    session; None for those of the program that ``work`` runs."""
+    session; None for those of the program that ``work`` runs, whose formats keep ``tolerance``."""
 
     engine: str
     peer: str
     work: Work
     numerics: dict[str, int] | None = None
+    tolerance: float | None = None
 
 
 def elementwise(function: Callable, *shape: int, size: float = 1.0) -> Work:
@@ -60,22 +63,31 @@ def elementwise(function: Callable, *shape: int, size: float = 1.0) -> Work:
     return work
 
 
-def product(rows: int, inner: int, columns: int) -> Work:
+def product(rows: int, inner: int, columns: int, known: bool = True) -> Work:
+    """``known``: party 0 knows the weights; else they are shared."""
+
     def work(session: Any) -> Callable[[], tuple[torch.Tensor, torch.Tensor]]:
         x, w = torch.randn(rows, inner), torch.randn(inner, columns) * inner**-0.5
         secret, weight = privml.share(x, owner=1), privml.share(w, owner=0)
+        if not known:
+            secret, weight = (
+                each + privml.share(torch.zeros(each.shape), owner=owner) for each, owner in ((secret, 0), (weight, 1))
+            )
         return lambda: (secret @ weight, x @ w)
 
     return work
 
 
-def converted(make: Callable[[], nn.Module], *shape: int) -> Work:
-    """A converted program, in the formats that it chooses (``narrow=False`` for rings that stay as they are)."""
+def converted(make: Callable[[], nn.Module], *shape: int, tolerance: float) -> Work:
+    """A converted program, in the formats that it chooses to keep ``tolerance``; where rings stay as they are, in the
+    format of the session."""
 
     def work(session: Any) -> Callable[[], tuple[torch.Tensor, torch.Tensor]]:
         module, x = make().eval(), torch.randn(8, *shape)
-        wide = {"narrow": False, "bits": session.numerics.bits, "scale": session.numerics.scale}
-        program = privml.convert(module, calibration=x, numerics=wide if session.engine.stays_wide else None)
+        chosen: dict[str, Any] = {"tolerance": tolerance}
+        if session.engine.stays_wide:
+            chosen |= {"narrow": False, "bits": session.numerics.bits, "scale": session.numerics.scale}
+        program = privml.convert(module, calibration=x, numerics=chosen)
         session.numerics = program.numerics
         program.prepare(session)
         with torch.no_grad():
@@ -117,39 +129,56 @@ def training_step(session: Any) -> Callable[[], tuple[torch.Tensor, torch.Tensor
     return lambda: (step(secret, shared), step(clear, images))
 
 
+# The formats of a row are such that its error is at most SPU's, which has 64 bits, 18 of them fractional.
 NARROW = {"bits": 32, "scale": 16}
-# Activations of 32 bits and weights of 12, as conversion chooses them.
-OWNED = {"bits": 32, "scale": 12, "weight_bits": 12, "weight_scale": 11}
-WIDE = {"bits": 64, "scale": 16}
+SHARED = {"bits": 41, "scale": 18}
+OWNED = {**SHARED, "weight_bits": 20, "weight_scale": 18}
+WIDE = {"bits": 64, "scale": 18}
 COUNT = 2**17
+# Of each the shape of an input, and the tolerance of its formats.
+NETWORKS = {
+    "lenet": (lenet, (1, 28, 28), 2**-12),
+    "resnet18": (resnet, (3, 32, 32), 2**-10),
+    "block": (block, (32, 128), 2**-9),
+}
+
+
+def network(engine: str, name: str, numerics: dict[str, int] | None = None) -> Row:
+    make, shape, tolerance = NETWORKS[name]
+    return Row(engine, name, converted(make, *shape, tolerance=tolerance), numerics, tolerance)
+
+
 ROWS = {
     "softmax_2pc": Row("twopc", "softmax", elementwise(lambda x: x.softmax(-1), 128, 768, size=2.0), NARROW),
     "gelu_2pc": Row("twopc", "gelu_2pc", elementwise(F.gelu, 2**15, size=2.0), NARROW),
-    "block_2pc": Row("twopc", "block", converted(block, 32, 128)),
+    "block_2pc": network("twopc", "block"),
     "matmul_2pc": Row("twopc", "matmul", product(128, 768, 768), OWNED),
-    "lenet_2pc": Row("twopc", "lenet", converted(lenet, 1, 28, 28), NARROW),
-    "resnet18_2pc": Row("twopc", "resnet18", converted(resnet, 3, 32, 32), NARROW),
+    "matmul_shared_2pc": Row("twopc", "matmul", product(128, 768, 768, known=False), SHARED),
+    "lenet_2pc": network("twopc", "lenet"),
+    "resnet18_2pc": network("twopc", "resnet18"),
     "less": Row("threepc", "less", elementwise(lambda x: (x < 0).float(), COUNT), WIDE),
     "relu": Row("threepc", "relu", elementwise(torch.relu, COUNT), WIDE),
     "sigmoid": Row("threepc", "sigmoid", elementwise(torch.sigmoid, COUNT, size=2.0), WIDE),
     "gelu": Row("threepc", "gelu", elementwise(F.gelu, COUNT, size=2.0), WIDE),
     "softmax": Row("threepc", "softmax", elementwise(lambda x: x.softmax(-1), 128, 768, size=2.0), WIDE),
     "matmul": Row("threepc", "matmul", product(128, 768, 768), WIDE),
-    "lenet": Row("threepc", "lenet", converted(lenet, 1, 28, 28), WIDE),
-    "resnet18": Row("threepc", "resnet18", converted(resnet, 3, 32, 32), WIDE),
-    "block": Row("threepc", "block", converted(block, 32, 128), WIDE),
+    "lenet": network("threepc", "lenet", WIDE),
+    "resnet18": network("threepc", "resnet18", WIDE),
+    "block": network("threepc", "block", WIDE),
     "lenet_step": Row("threepc", "lenet_step", training_step, WIDE),
 }
 
 
 @dataclass(frozen=True)
 class Figures:
-    """``phases``: bytes of all parties by phase, "setup" once a session, the others in each run."""
+    """``phases``: bytes of all parties by phase, the others of each run, "setup" once a session: what came before the
+    first run, and what that sent beyond a later one. ``numerics``: of the session."""
 
     seconds: float
     bytes: int
     error: float
     phases: dict[str, int] = field(default_factory=dict)
+    numerics: dict[str, Any] = field(default_factory=dict)
 
 
 def sent(session: Any) -> dict[str, int]:
@@ -174,7 +203,10 @@ def measure(row: Row, runs: int, settings: dict[str, Any]) -> Figures:
         after = sent(session)
         phases = {phase: (after[phase] - before[phase]) // runs for phase in ("preprocess", "online")}
         error = float((privml.reveal(found) - expected).abs().max())
-    return Figures(statistics.median(seconds), sum(phases.values()), error, {"setup": before["setup"], **phases})
+        used = session.numerics
+    total, formats = sum(phases.values()), {name: getattr(used, name) for name in FORMATS}
+    phases = {"setup": max(sum(before.values()) - total, before["setup"]), **phases}
+    return Figures(statistics.median(seconds), total, error, phases, formats)
 
 
 def measure_peer(row: Row, runs: int, interpreter: str) -> Figures:
@@ -208,8 +240,10 @@ def records(names: list[str], options: argparse.Namespace) -> Iterator[dict[str,
         ours = measure(row, options.runs, {"ot": options.ot, "linear": options.linear})
         theirs = measure_peer(row, options.runs, options.spu)
         yield {
-            "row": name, "engine": row.engine, "ot": options.ot if row.engine == "twopc" else None,
-            "linear": options.linear if row.engine == "twopc" else None, "phases": ours.phases,
+            "time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "row": name, "engine": row.engine,
+            "ot": options.ot if row.engine == "twopc" else None,
+            "linear": options.linear if row.engine == "twopc" else None, "numerics": ours.numerics,
+            "tolerance": row.tolerance, "phases": ours.phases,
             "seconds": ours.seconds, "bytes": ours.bytes, "error": ours.error,
             "peer": PROTOCOLS[row.engine], "peer_seconds": theirs.seconds, "peer_bytes": theirs.bytes,
             "peer_error": theirs.error, "times_faster": theirs.seconds / ours.seconds,

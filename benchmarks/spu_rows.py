@@ -125,6 +125,8 @@ ROWS = {
     ),
 }
 PARTIES = {"CHEETAH": 2, "ABY3": 3}
+# The longest that a party waits for another, which may compute for long.
+DEADLINE_MS = 600_000
 
 
 def main(name, protocol, runs):
@@ -148,6 +150,7 @@ def main(name, protocol, runs):
         lambda out: [f"out{i}" for i in range(len(out))],
     )
     description = libspu.link.Desc()
+    description.recv_timeout_ms = DEADLINE_MS
     for rank in range(parties):
         description.add_party(f"id{rank}", f"thread{rank}")
     results = [[] for _ in range(parties)]

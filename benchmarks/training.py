@@ -3,6 +3,7 @@
 """What compiled training steps save: depth and bytes of a step, eager and compiled, on engines that only count.
 
 python benchmarks/training.py            prints the table of docs/training.md
+python benchmarks/training.py vgg16      prints what an eager step of VGG-16 sends on three parties
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from privml.session.ledger import Snapshot
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from models.lenet.model import LeNet
 from models.motions.model import Motions
+from models.vgg16.model import Vgg16
 
 RATE, MOMENTUM = 0.0625, 0.875
 CASES = (("LeNet-5", LeNet, (1, 28, 28), 10), ("GRU (motions)", Motions, (25, 24), 4))
@@ -52,6 +54,19 @@ def main() -> None:
             print(f"| {name} | `{engine}` | {batch} | {columns} | {saved:.0%} |")
 
 
+def vgg16() -> None:
+    from privml.engines.threepc import backend as threepc
+
+    print("| truncation | online, MiB | dealt, MiB | depth |")
+    print("| --- | --- | --- | --- |")
+    for truncation in ("faithful", "probabilistic"):
+        meter = threepc.meter(0, threepc.Config(truncation))
+        torch.manual_seed(0)
+        cost = eager(meter, Vgg16(), torch.zeros(32, 3, 32, 32), 10, Numerics(64, 26), 0.0)
+        online, dealt = (phase.bytes / 2**20 for phase in (cost.online, cost.preprocess))
+        print(f"| {truncation} | {online:.1f} | {dealt:.1f} | {cost.online.depth} |")
+
+
 def total(cost: Snapshot) -> float:
     return (cost.online.bytes + cost.preprocess.bytes) / 1e6
 
@@ -63,11 +78,18 @@ def given(net: nn.Module, x: torch.Tensor, classes: int) -> tuple[Any, ...]:
     return shared, speeds, privml.share(x, owner=1), privml.share(torch.zeros(len(x), classes), owner=1)
 
 
-def eager(meter: Any, net: nn.Module, x: torch.Tensor, classes: int) -> Snapshot:
+def eager(
+    meter: Any,
+    net: nn.Module,
+    x: torch.Tensor,
+    classes: int,
+    numerics: Numerics | None = None,
+    momentum: float = MOMENTUM,
+) -> Snapshot:
     """The second step: weights and momentum are nobody's own any more."""
-    with Session(meter, Numerics()):
+    with Session(meter, numerics or Numerics()):
         model = privml.secret(copy.deepcopy(net), owner=0)
-        optimizer = torch.optim.SGD(model.parameters(), RATE, momentum=MOMENTUM)
+        optimizer = torch.optim.SGD(model.parameters(), RATE, momentum=momentum)
         _, _, xs, ys = given(net, x, classes)
         for _ in range(2):
             before = Snapshot.of(meter.counters())
@@ -97,4 +119,4 @@ def compiled(meter: Any, net: nn.Module, x: torch.Tensor, classes: int, with_los
 
 
 if __name__ == "__main__":
-    main()
+    vgg16() if sys.argv[1:] == ["vgg16"] else main()

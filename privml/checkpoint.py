@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Secret tensors on disk: each party writes its own shares into a file of its own, which alone tells nothing.
+"""Secret tensors on disk: each party writes its own shares into a file of its own, which alone reveals nothing.
 
 A file is ``<folder>/party-<rank>/step-<number>.safetensors`` (mode 0600): the components of every share, ring elements
 as int64 and bits as uint8, and public tensors as they are. Its metadata says what the shares are of. Old contents or
-new ones are there, never a mixture, whenever the process is killed. Whoever has the files of as many parties as the
+new ones are there, never a mixture, whenever the process is killed. A holder of the files of as many parties as the
 engine needs to open a value has the values: keep them where the parties' other secrets are.
 """
 
@@ -34,8 +34,8 @@ _FILE = re.compile(r"step-(\d{9})\.safetensors\Z")
 _VERSION = "2"
 # What a file that is not as it was written can lead to.
 _NO_SHARES = (SafetensorError, KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError)
-# Steps that a party tells the others about, the newest; a file older than the last common one is removed.
-_TOLD = 4
+# The newest steps, which a party announces to the others; a file older than the last common one is removed.
+_NEWEST = 4
 _LARGEST_RUN = 1 << 30
 NO_SETTINGS: Mapping[str, Any] = MappingProxyType({})
 
@@ -65,8 +65,8 @@ def save_shares(
     """
     if not session.engine.portable:
         raise ConfigError(
-            f"shares of the engine {session.engine.name} are good for their session alone, for their checks need its "
-            "keys; train without save_every, or on twopc or threepc"
+            f"shares of the engine {session.engine.name} are valid in their session only, because their checks "
+            "need its keys; train without save_every, or on twopc or threepc"
         )
     for rank in _ranks(session):
         place = _folder(folder, rank)
@@ -87,10 +87,11 @@ def newest_common(folder: str | Path, session: Session) -> tuple[int, int] | Non
     for rank in _writers(session):
         mine = None
         if session.rank in (None, rank):
-            found = [(step, _metadata(path)["run"]) for step, path in _files(_folder(folder, rank))][-_TOLD:]
-            mine = torch.tensor(found + [(-1, -1)] * (_TOLD - len(found)))
-        told = share(mine, rank, Integer(session.working.bits), shape=(_TOLD, 2), dtype=torch.int64, session=session)
-        known.append({(step, run) for step, run in reveal(told).tolist() if step >= 0})
+            found = [(step, _metadata(path)["run"]) for step, path in _files(_folder(folder, rank))][-_NEWEST:]
+            mine = torch.tensor(found + [(-1, -1)] * (_NEWEST - len(found)))
+        ring = Integer(session.working.bits)
+        offered = share(mine, rank, ring, shape=(_NEWEST, 2), dtype=torch.int64, session=session)
+        known.append({(step, run) for step, run in reveal(offered).tolist() if step >= 0})
     common = set.intersection(*known)
     return max(common) if common else None
 
@@ -125,8 +126,8 @@ def _refuse_others(path: Path, mine: Mapping[str, Any], written: Mapping[str, An
     """ConfigError for what is different, or only on one side."""
     names = [name for name in (*mine, *(written.keys() - mine)) if mine.get(name) != written.get(name)]
     if names:
-        told = "; ".join(f"{name}={written.get(name)}, now {mine.get(name)}" for name in names)
-        raise ConfigError(f"{path} was saved with {told}: set it as it was, or start afresh")
+        differing = "; ".join(f"{name}={written.get(name)}, now {mine.get(name)}" for name in names)
+        raise ConfigError(f"{path} was saved with {differing}: set it as before, or start a new run")
 
 
 def _tensors(session: Session, files: Sequence[Any], notes: Sequence[Mapping[str, Any]]) -> dict[str, torch.Tensor]:
@@ -215,7 +216,7 @@ def _metadata(path: Path) -> dict[str, Any]:
         whole = all(type(number) is int and 0 <= number < 2**62 for number in numbers)
         named = all(isinstance(about[name], dict) for name in ("tensors", "settings"))
         if not whole or not named or "engine" not in about:
-            raise ValueError("what it says of itself is incomplete")
+            raise ValueError("its header is incomplete")
     except _NO_SHARES as error:
         raise CorruptFile(f"{path} holds no shares of this release of privml: {error}") from None
     return about

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 
 _lane: ContextVar[int | None] = ContextVar("privml_lane", default=None)
-current_lane = _lane.get
 
 
 class lane:
@@ -69,12 +68,12 @@ class Session:
     """One party's (or, in one process, all parties') means of computing: engine, numerics, ledger.
 
     ``privml.local`` and ``privml.connect`` make them. Anything with the same attributes serves as a session.
-    ``ledger`` is for whoever records costs per node and may be None. Used as a context manager it becomes the
+    ``ledger`` records costs per node and may be None. Used as a context manager it becomes the
     current session and is closed at the end; a block that ends well waits first until the others have all that this
     party owes them. ``kept``: what others keep with it until then, secrets of its own above all, under keys of
     theirs; what has a method ``wipe`` is wiped then. ``program``: what a call of the session runs; ``ended``:
-    whether it was closed. ``transcript``: the hash of what is computed, which the parties of a real run have alike;
-    ``generators``: what seeds the global generators while the session is entered; ``on_failure``: what tells the
+    whether it was closed. ``transcript``: the hash of what is computed, which is equal at the parties of a real run;
+    ``generators``: what seeds the global generators while the session is entered; ``on_failure``: what informs the
     others that the program of a session with generators ended with an error of this class. All are set by what
     connects the parties.
 
@@ -96,7 +95,7 @@ class Session:
         self.weight = self.numerics.weight
         self.real = self.numerics.real
         self.ledger = ledger
-        self.common_seed: int | None = None  # randomness all parties know; set by whoever connects them
+        self.common_seed: int | None = None  # randomness all parties know; set by what connects them
         self.transcript: Transcript | None = None
         self.generators: CommonGenerators | None = None
         self.on_failure: Callable[[type[BaseException]], None] | None = None
@@ -119,7 +118,7 @@ class Session:
         """ConfigError in a forked process: its copy of the session has neither threads nor connections of its own."""
         if os.getpid() != self._process:
             raise ConfigError(
-                "this session belongs to the process that opened it, and a copy of that process computes here (a "
+                "this session belongs to the process that opened it, and this is a copy of that process (a "
                 "worker of a DataLoader, multiprocessing): set num_workers=0, or open a session in each process"
             )
 
@@ -157,7 +156,7 @@ class Session:
     def step(self, text: str, *public: Any, where: str | None = None, draws: bool = False) -> None:
         """Takes a step of the transcript: an operation, called ``text`` in errors, on ``public`` arguments and secret
         tensors. All parties take the same ones. ``where``: the line of the program, if it is not the caller's;
-        ``draws``: that the global generators and the public one are alike is part of it. Nothing happens within another
+        ``draws``: that the global generators and the public one agree is part of it. Nothing happens within another
         step."""
         transcript = self.transcript
         if transcript is None or within_step():
@@ -167,7 +166,7 @@ class Session:
         self.engine.set_tags(transcript.step(text, transcript.describe(*public), where))
 
     def _drawn(self) -> bytes:
-        """What the generators that all parties have alike have drawn so far."""
+        """What the generators that all parties have in common have drawn so far."""
         public, common = self.public_generator(), b"" if self.generators is None else self.generators.digest()
         return common + (b"" if public is None else public.get_state().numpy().tobytes())
 
@@ -226,9 +225,9 @@ class Session:
             self.close()
 
     def _report(self, error: Any) -> None:
-        """Tells the others of an error that no party has told this one."""
-        heard = (PeerDisconnected, ProtocolError, SecurityAbort, ProgramsDiffer)
-        if self.generators is not None and self.on_failure is not None and not issubclass(error, heard):
+        """Informs the others of an error that none of them has reported."""
+        raised_by_peers = (PeerDisconnected, ProtocolError, SecurityAbort, ProgramsDiffer)
+        if self.generators is not None and self.on_failure is not None and not issubclass(error, raised_by_peers):
             self.on_failure(error)
 
     def __deepcopy__(self, memo: dict) -> Session:

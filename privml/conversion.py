@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -15,8 +15,17 @@ from torch import fx
 from privml.errors import ConfigError, InvalidInput, UnsupportedOperator
 from privml.graph.adapted import adapt, parameters_of
 from privml.graph.batches import Batch, batch_of
-from privml.graph.blame import quiet_torch
-from privml.graph.declared import completed, declared_of, rolled, state_last, without_output
+from privml.graph.blame import no_output, quiet_torch
+from privml.graph.declared import (
+    LOOKED,
+    completed,
+    declared_of,
+    growing,
+    sessions,
+    state_last,
+    stepped,
+    without_output,
+)
 from privml.graph.export import evaluating, export
 from privml.graph.generation import SCORES, decoder, sizes
 from privml.graph.passes import (
@@ -31,6 +40,7 @@ from privml.graph.passes import (
     merge_elementwise,
     merge_factors,
     merge_products,
+    split_powers,
     tanh_by_sigmoid,
     verify,
     whole_norms,
@@ -48,6 +58,7 @@ PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (
     fold_batchnorm,
     maxpool_before_monotone,
     fold_zeros,
+    split_powers,
     blend,
     tanh_by_sigmoid,
     merge_factors,
@@ -60,18 +71,20 @@ FLOAT_PASSES = (fold_weights, fold_batchnorm, maxpool_before_monotone, fold_zero
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What ``convert`` may be told about the model.
+    """Settings of ``convert`` for the model.
 
     ``method``: what an estimator computes, ``predict``, ``predict_proba`` or ``decision_function``. ``tree_structure``:
     of trees in ONNX files and estimators, what all parties know: "public" (shape and features) or "hidden" (depth and
     number alone). ``token_ids``: how embeddings of the client's ids are looked up, for all inputs or by their names:
-    "secret" (nobody learns anything), "public" (all parties learn the ids) or "client" (the client learns the table and
+    "secret" (no party learns them), "public" (all parties learn the ids) or "client" (the client learns the table and
     looks up for itself); see ``privml.graph.token_ids``. ``outputs``: the fields that are kept of a model's output
     class (default: ``logits``, else ``last_hidden_state``, ...). ``state``: what calls of one session keep as shares,
     ``{name: (input, output)}``, an input of the model and the output, by name or number, that is its next value; the
-    first call finds zeros, and what later ones find is worked out from the calibration data. ``generate``: of a causal
-    language model of ``transformers`` a step of greedy decoding, for texts of at most so many ids; see
-    ``privml.graph.generation``. ``debug``: let torch log while it traces.
+    first call finds zeros, and what later ones find is worked out from the calibration data; ``{name: (input, output,
+    dimension, most)}`` of one that begins empty and grows along a dimension, up to a length ``most``. ``generate``: of
+    a causal language model of ``transformers`` a step of greedy decoding, for texts of at most so many ids; see
+    ``privml.graph.generation``. ``steps``: calls of a session on which the formats of a model with state are judged.
+    ``debug``: torch's log and the graphs that it prints while it traces.
     """
 
     method: str = "predict"
@@ -80,6 +93,7 @@ class Options:
     outputs: tuple[str, ...] | None = None
     state: Mapping[str, Any] | None = None
     generate: int | None = None
+    steps: int = LOOKED
     debug: bool = False
 
     @staticmethod
@@ -92,6 +106,8 @@ class Options:
         outputs = given.get("outputs")
         if isinstance(outputs, str):
             given = {**given, "outputs": (outputs,)}
+        if type(given.get("steps", 1)) is not int or given.get("steps", 1) < 1:
+            raise ConfigError(f"steps must be a whole number of calls from 1 on, got {given['steps']!r}")
         return Options(**given)
 
 
@@ -125,8 +141,7 @@ def convert(
     data = batch_of(calibration, parameters)
     examples = batch_of(example_inputs, parameters)
     if declared and parameters is None and not isinstance(model, torch.nn.Module):
-        known = _inputs_of(model)
-        data, examples = (completed(each, *known, declared) for each in (data, examples))
+        data, examples = (completed(each, *_inputs_of(model), declared) for each in (data, examples))
     examples = examples if examples.tensors else data.first_row()
     data = data if data.tensors else examples
     if parameters is None and data.names is not None and not isinstance(model, torch.nn.Module):
@@ -146,14 +161,17 @@ def convert(
     varying = None
     if chosen.generate is not None:
         if declared:
-            raise ConfigError("generate= brings its own state: leave out state=")
+            raise ConfigError("generate= adds its own state: leave out state=")
         module, examples, data, declared = decoder(model, data, chosen.generate)
         varying = sizes(len(declared), chosen.generate)
     else:
         module = _module_of(model, examples, data, chosen)
+    known = getattr(module, "input_names", None if varying else data.names or parameters)
+    order = None if known is None else list(known)[: len(data.tensors)]
+    examples, lengths, declared = (examples, {}, declared) if varying else growing(examples, declared, order)
     report("trace")
-    with quiet_torch(chosen.debug):
-        graph_module = export(module, examples.tensors, dynamic_batch, data.names, varying)
+    with quiet_torch(chosen.debug), no_output(chosen.debug):
+        graph_module = export(module, examples.tensors, dynamic_batch, data.names, varying, lengths)
     notes = tuple(graph_module.meta.get("notes", ()))
     if chosen.generate is not None and data.tensors[0].shape[1] < chosen.generate:
         notes += (
@@ -162,27 +180,33 @@ def convert(
         )
     for note in notes:
         warnings.warn(note, stacklevel=2)
-    tensors = list(data.tensors)
+    tensors: list[torch.Tensor] = list(data.tensors)
+    others: list[list[torch.Tensor]] = []
+    calls = None
     if declared:
-        inputs = getattr(module, "input_names", None if varying else data.names or parameters)
-        inputs = None if inputs is None else list(inputs)[: len(tensors)]
-        order = state_last(graph_module, declared, inputs, getattr(module, "output_names", None))
-        tensors = [tensors[i] for i in order]
-        tensors, grown = (tensors, []) if varying else rolled(graph_module, tensors, declared)
-        for note in grown:
-            warnings.warn(note, stacklevel=2)
-        notes = (*notes, *grown)
+        places = state_last(graph_module, declared, order, getattr(module, "output_names", None))
+        tensors = [tensors[i] for i in places]
+        if not varying:
+            begun = tensors
+            tensors, others, grown = stepped(graph_module, tensors, declared)
+            for note in grown:
+                warnings.warn(note, stacklevel=2)
+            notes = (*notes, *grown)
+            if not grown:
+                with torch.no_grad():
+                    calls = sessions(graph_module, begun, declared, chosen.steps)
     graph_module, client, lookups = embed(fold_public(verify(graph_module, after="export")), chosen.token_ids)
     if client is not None:
         count = len(tensors) - len(declared)
-        tensors = [*client(*tensors[:count]), *tensors[count:]]
+        tensors, *others = ([*client(*each[:count]), *each[count:]] for each in (tensors, *others))
+        calls = calls and replace(calls, inputs=[list(client(*each)) for each in calls.inputs])
     if precision.floating is None:
         graph_module = verify(bound_masks(graph_module, tensors, precision.margin), after="bound_masks")
     for rewrite in passes:
         report(rewrite.__name__)
         graph_module = verify(rewrite(graph_module), after=rewrite.__name__)
     report("choose formats")
-    graph_module, choice = choose_formats(graph_module, tensors, precision)
+    graph_module, choice = choose_formats(graph_module, tensors, precision, others, calls)
     verify(graph_module, formats=True, after="choose_formats")
     check_promises(graph_module, choice.precision.numerics, tensors)
     if varying:
@@ -199,7 +223,7 @@ def convert(
 
 
 def _inputs_of(model: Any) -> tuple[list[str], list[Any]]:
-    """The inputs of an ONNX file, in order, and their shapes, as far as the file tells them."""
+    """The inputs of an ONNX file, in order, and their shapes, as far as the file has them."""
     from privml.graph.onnx.module import OnnxModule
     from privml.graph.scikit_learn import is_estimator
 

@@ -41,18 +41,17 @@ class Step:
 
 
 def difference(rank: int, peer: int, ours: bytes, theirs: bytes) -> PrivmlError:
-    """The error at party ``rank``, from its own account's lines and what party ``peer`` has told: cause and lines, or
-    nothing."""
-    cause, _, told = theirs.decode("ascii", "replace").partition("\n")
+    """The error at party ``rank``, from its own lines and the report of party ``peer``: cause and lines, or nothing."""
+    cause, _, reported = theirs.decode("ascii", "replace").partition("\n")
     failed = cause.removeprefix(_FAILED)
     if failed != cause:
         name = failed if _ERROR_NAME.fullmatch(failed) else "an error"
-        return PeerDisconnected(f"the program of party {peer} ended with {name}; see what it says there")
-    mine, others = _steps(ours.decode("ascii", "replace")), _steps(told)
+        return PeerDisconnected(f"the program of party {peer} ended with {name}; see the output of that party")
+    mine, others = _steps(ours.decode("ascii", "replace")), _steps(reported)
     common = sorted(set(mine) & set(others))
     first = next((place for place in common if mine[place].tag != others[place].tag), None)
     if first is not None:
-        return ProgramsDiffer(_told(rank, mine[first], peer, others[first], first == common[0]))
+        return ProgramsDiffer(_difference(rank, mine[first], peer, others[first], first == common[0]))
     if not theirs:
         return ProgramsDiffer(
             f"the parties compute different things: party {peer} sent what belongs to another operation than "
@@ -79,7 +78,7 @@ def report_failure(channels: Iterable[Any], error: type[BaseException]) -> None:
             channel.report(_FAILED + error.__name__[:64], _SECONDS_TO_REPORT)
 
 
-def _told(rank: int, mine: Step, peer: int, theirs: Step, oldest: bool) -> str:
+def _difference(rank: int, mine: Step, peer: int, theirs: Step, oldest: bool) -> str:
     if mine.text == theirs.text == GENERATORS:
         return (
             "the parties have drawn differently from the global generators of torch, Python or numpy or from "

@@ -212,7 +212,7 @@ def unsupported(operator: OpOverload, args: tuple, kwargs: dict) -> UnsupportedO
         elif siblings:
             hint = f"supported overloads: {', '.join(siblings)}"
         else:
-            hint = "privml.dispatch.supported_operators() lists what there is"
+            hint = "privml.dispatch.supported_operators() lists all"
     return UnsupportedOperator(f"no secure implementation of {operator}({kinds}){place}; {hint}")
 
 

@@ -106,9 +106,9 @@ class ProtocolError(PrivmlError, RuntimeError):
 
 
 class IdentityError(PrivmlError, ConnectionError):
-    """A party's certificate is missing, expired, of another authority or for another name; both sides are told.
+    """A party's certificate is missing, expired, of another authority or for another name; both sides get the error.
 
-    Remedy: Issue or renew the certificate (``privml certs issue``), or expect the name that it bears.
+    Remedy: Issue or renew the certificate (``privml certs issue``), or expect the name that is in it.
     """
 
 
@@ -120,7 +120,7 @@ class SecurityAbort(PrivmlError, RuntimeError):
 
 
 class ServiceBusy(PrivmlError, ConnectionError):
-    """The server or the dealer takes no further session now; ``retry_after``: seconds after which to come again.
+    """The server or the dealer accepts no further session now; ``retry_after``: seconds after which to retry.
 
     Remedy: Ask again after ``retry_after`` seconds, or start the server with more ``workers``.
     """
@@ -131,7 +131,7 @@ class ServiceBusy(PrivmlError, ConnectionError):
 
 
 class ServiceMoved(PrivmlError, ConnectionError):
-    """The server, which has proved ``name`` (empty without TLS), sends its clients on to ``address`` ("host:port").
+    """The server, which has proved ``name`` (empty without TLS), redirects its clients to ``address`` ("host:port").
 
     Remedy: Connect to ``address`` and expect ``name`` there; ``privml query`` and ``privml.Client`` do so.
     """

@@ -17,7 +17,7 @@ def greedy(step: Callable[[torch.Tensor], Any], prompt: Any, count: int, end: Se
 
     ``step`` is a session of which no step was taken: ``client.session()``, or ``privml.local(program, engine=...)``
     once it is entered. The prompt is its first step, and each further id one more. The number of steps, which all
-    parties see, tells when one of ``end`` came up. InvalidInput for a prompt that is no row of ids.
+    parties see, says when one of ``end`` came up. InvalidInput for a prompt that is no row of ids.
     """
     ids = torch.as_tensor(prompt)
     if ids.dim() != 1 or not len(ids) or ids.dtype.is_floating_point:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process's generators of random numbers, alike at all parties while their programs run.
+"""The process's generators of random numbers, equal at all parties while their programs run.
 
 What a program draws from torch, Python's ``random`` and numpy without naming a generator (the order of a DataLoader,
 dropout, initial weights) is public to the session: every party draws the same, and can predict what the others draw.

@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import hashlib
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -32,7 +31,7 @@ from privml.ops.choices import CHECKED_INDEX
 from privml.session.ledger import Ledger, NodeCallback, PhaseCount, Snapshot
 from privml.sharing import reveal
 from privml.spec import SessionSpec, describe
-from privml.tables import Table, notebook_bar, size_text
+from privml.tables import Progress, Table, notebook_bar, size_text
 from privml.tensor import SecretTensor
 from privml.transcript import printable
 
@@ -40,6 +39,7 @@ WEIGHTS_OWNER = 0
 # The file of the tables that the client has.
 TABLES = "tables.safetensors"
 INPUT_OWNER = 1
+DEALER = 2
 # Of each input its shape.
 Shapes = Sequence[Sequence[int]]
 # Counts that a program remembers, one for every combination of shapes and settings.
@@ -62,7 +62,7 @@ class Program:
     the outputs secret.
 
     Both parties hold the same program (``hash``, ``formats_hash``); only party 0 has ``weights``, float tensors by
-    name. ``numerics`` are those that a session for this program is opened with. ``choice`` tells a fresh
+    name. ``numerics`` are those that a session for this program is opened with. ``choice`` says of a fresh
     conversion's measured error and its overflow report, which are not saved, for they describe the calibration
     data; ``notes`` what it decided about the model, for all parties. What the client computes before by itself is
     ``client``, and ``tables`` what it has of the model for that. ``state``: what a call leaves, as shares, to the
@@ -143,13 +143,18 @@ class Program:
         """The names of the inputs that all parties learn."""
         return tuple(node.name for node in placeholders(self.graph) if not node.meta["secret"])
 
-    def told(self, dealt: bool = False) -> tuple[str, ...]:
-        """What each party should know before it takes part, one line each: inputs that are no secrets, and the notes.
-        ``dealt``: whether there is a dealer, who learns public inputs like the others."""
+    def notices(self, dealt: bool = False) -> tuple[str, ...]:
+        """What each party should know before it takes part, one line each: inputs that are not secret, and the notes.
+        ``dealt``: whether there is a dealer, which learns public inputs like the others."""
         public = ", ".join(self.public_inputs)
         who = "all parties, the dealer too," if dealt else "all parties"
         lines = (f"{who} learn these inputs of the program: {public}",) if public else ()
         return tuple(printable(line, 2000) for line in (*lines, *self.notes))
+
+    @property
+    def told(self) -> NoReturn:
+        """The former name of ``notices``."""
+        raise AttributeError("Program.told is called Program.notices now")
 
     @cached_property
     def outputs(self) -> tuple[TensorSpec, ...]:
@@ -241,26 +246,43 @@ class Program:
                 "open it with privml.local(program, engine=...), privml.connect(rank, program=program, ...) or "
                 "privml.SessionSpec.of(..., numerics=program.numerics)"
             )
-        with self._shown(session):
+        with self._shown(session, inputs):
             outputs = tuple(reveal(secret, to=INPUT_OWNER) for secret in self.results(session, *inputs))
         return outputs[0] if len(outputs) == 1 else outputs
 
     @contextmanager
-    def _shown(self, session: Session) -> Iterator[None]:
+    def _shown(self, session: Session, inputs: Sequence[Any]) -> Iterator[None]:
         """In a notebook a bar that moves whenever a layer ends."""
         callbacks: list[NodeCallback] = [] if session.ledger is None else session.ledger.on_node
-        show, total, ended = notebook_bar("query"), len(self.layers) + 1, itertools.count(1)
-
-        def on_node(event: str, name: str) -> None:
-            if event == "end":
-                show(min(next(ended), total - 1), total, name)
-
+        given = inputs[0].values() if len(inputs) == 1 and isinstance(inputs[0], Mapping) else inputs
+        show = notebook_bar("query")
+        on_node = self.follow([_claimed_shape(value) for value in given], show)
         callbacks.append(on_node)
         try:
             yield
         finally:
             callbacks.remove(on_node)
-            show(total, total, "")
+            show(1, 1, "")
+
+    def follow(self, shapes: Shapes, progress: Progress) -> NodeCallback:
+        """For ``Ledger.on_node`` of one query on inputs of these shapes: calls ``progress`` with what is done, what is
+        to be done in all and the node that begins, and at the end "done". Both are predicted bytes of the nodes'
+        messages if these were counted (``layer_bytes``), else numbers of nodes."""
+        sizes, left, done = self.layer_bytes(shapes), len(self.layers), 0
+        total = sum(sizes.get(layer, 0) for layer in self.layers)
+        if total == 0:
+            sizes, total = dict.fromkeys(self.layers, 1), left
+
+        def on_node(event: str, name: str) -> None:
+            nonlocal done, left
+            if event == "start":
+                progress(done, total, name)
+                return
+            done, left = done + sizes.get(name, 0), left - 1
+            if left == 0:
+                progress(total, total, "done")
+
+        return on_node
 
     def run(self, session: Session, *inputs: Any) -> SecretTensor | tuple[SecretTensor, ...]:
         """The outputs, as secrets, of ``inputs``: the value at party 1, its shape at the others (a secret tensor
@@ -430,9 +452,20 @@ class Program:
         spec = SessionSpec() if spec is None else spec
         return self._once(lambda: spec.backend.demand(self, shapes, spec, further), "demand", shapes, spec, further)
 
+    def dealt(self, shapes: Shapes, spec: SessionSpec) -> tuple[int, int]:
+        """Of a query on inputs of these shapes: the bytes that a dealer sends ahead of it, and those that it sends and
+        receives while it runs."""
+        beside = replace(spec, stored=False, prepared=frozenset())
+
+        def counted() -> tuple[int, int]:
+            cost = self.cost(shapes, beside, rank=DEALER).snapshot()
+            return cost.preprocess.sent, cost.online.bytes
+
+        return self._once(counted, "dealt", shapes, beside)
+
     def _once(self, count: Callable[[], Any], kind: str, shapes: Shapes, spec: SessionSpec, *more: Any) -> Any:
-        link = spec.expected_link if spec.backend.reckons_with_link(spec) else None
-        key = (kind, self.complete(shapes), spec.engine, spec.ot, spec.threads, link, spec.prepared, *more)
+        link = spec.expected_link if spec.backend.uses_link(spec) else None
+        key = (kind, self.complete(shapes), spec.engine, spec.ot, spec.threads, link, spec.prepared, spec.stored, *more)
         known = self._counts.get(key)  # sessions on other threads may clear them
         if known is None:
             known = count()  # without a lock: no client waits for the count of another one
@@ -489,9 +522,8 @@ class Program:
 
     def session_meter(self, engine: Any, weights: Mapping[str, torch.Tensor] | None = None) -> SessionMeter:
         """Counts several queries of one session on ``engine``, which counts."""
-        meter = SessionMeter(
-            self.graph, self.constants, self.numerics, engine, self._plans, self._entered_shapes, weights, self.state
-        )
+        values = {**self.constants, **(weights or {})}
+        meter = SessionMeter(self.graph, values, self.numerics, engine, self._plans, self._entered_shapes, self.state)
         meter.on_counted = self._remember
         return meter
 
@@ -557,6 +589,12 @@ def _checked(shapes: Shapes) -> tuple[tuple[int, ...], ...]:
 def _shape_of(value: Any) -> tuple[int, ...]:
     """Of an input, given as it is or as a shape."""
     return tuple(value if isinstance(value, tuple) else torch.as_tensor(value).shape)
+
+
+def _claimed_shape(value: Any) -> tuple[int, ...]:
+    """As ``_shape_of``, of anything at all: what is no input is refused elsewhere."""
+    sizes = value if isinstance(value, tuple) else getattr(value, "shape", ())
+    return tuple(size for size in sizes if isinstance(size, int))
 
 
 def _sizes(shape: Sequence[int | None]) -> str:

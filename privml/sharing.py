@@ -46,7 +46,7 @@ def share(
     """
     session = session or current_session()
     if isinstance(x, SecretTensor):
-        raise InvalidInput("share() of a tensor that is secret already")
+        raise InvalidInput("share() of a tensor that is already secret")
     if not 0 <= owner < session.parties:
         raise InvalidInput(f"owner must be in [0, {session.parties}), got {owner}")
     mine = session.rank is None or session.rank == owner
@@ -100,12 +100,12 @@ def reveal(x: SecretTensor, to: int | None = None) -> torch.Tensor | None:
     """The value as a public tensor of the same shape and dtype, to party ``to`` (None: to all); None at parties that
     learn nothing.
 
-    All parties call it alike. A gradient of what was revealed becomes secret again. Raises InvalidInput for a public
-    ``x`` and for a ``to`` that is no party, and in an actively secure session SecurityAbort in place of a value that
-    another party made wrong.
+    All parties make the same call. A gradient of what was revealed becomes secret again. Raises InvalidInput for a
+    public ``x`` and for a ``to`` that is no party, and in an actively secure session SecurityAbort in place of a value
+    that another party made wrong.
     """
     if not isinstance(x, SecretTensor):
-        raise InvalidInput(f"reveal() of a {type(x).__name__}; it is public already")
+        raise InvalidInput(f"reveal() of a {type(x).__name__}; it is already public")
     if torch.is_grad_enabled() and x.requires_grad:
         return _Reveal.apply(x, to)
     return _open(x, to)

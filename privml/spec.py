@@ -65,7 +65,8 @@ class SessionSpec:
     this process's connections are slowed down to, with all parties on one machine. ``identity``: see ``Identity``.
     ``on_wait`` is called with the seconds waited so far while the other party is not there. ``test_seed`` makes all
     randomness deterministic, which gives no security: for tests on one machine. ``prepared``: the places of products
-    that were prepared for a query, which a store tells.
+    that were prepared for a query, from a store; ``stored``: whether what a dealer deals comes from a store, so
+    that no dealer takes part.
 
     All parties have engine, ot, numerics and threads alike (see ``terms``); the rest is each party's own. Raises
     ConfigError for settings that contradict each other.
@@ -82,6 +83,7 @@ class SessionSpec:
     on_wait: WaitCallback | None = field(default=None, compare=False, repr=False)
     test_seed: int | None = None
     prepared: frozenset[str] = frozenset()
+    stored: bool = False
 
     @staticmethod
     def of(engine: str = DEFAULT, **settings: Any) -> SessionSpec:
@@ -125,6 +127,11 @@ class SessionSpec:
     @property
     def backend(self) -> Backend:
         return backend(self.engine.engine)
+
+    @property
+    def dealt(self) -> bool:
+        """Whether a dealer takes part."""
+        return self.backend.dealt and not self.stored
 
     @property
     def expected_link(self) -> LinkProfile:

@@ -63,7 +63,7 @@ def size_text(count: float) -> str:
 
 # ---- progress
 def notebook_bar(title: str) -> Progress:
-    """A bar below the notebook's cell, which goes away once all steps are done; nothing elsewhere."""
+    """A bar below the notebook's cell, which disappears once all steps are done; nothing elsewhere."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if not hasattr(shell, "kernel"):
         return lambda done, total, label: None

@@ -268,8 +268,8 @@ def _applied(function: Callable, args: tuple, kwargs: dict) -> Any:
 
 def _short(fmt: Format) -> str:
     """The format without what has its default value."""
-    told = [f for f in dataclasses.fields(fmt) if f.name in ("bits", "scale") or getattr(fmt, f.name) != f.default]
-    return f"{type(fmt).__name__}({', '.join(f'{f.name}={getattr(fmt, f.name)}' for f in told)})"
+    fields = [f for f in dataclasses.fields(fmt) if f.name in ("bits", "scale") or getattr(fmt, f.name) != f.default]
+    return f"{type(fmt).__name__}({', '.join(f'{f.name}={getattr(fmt, f.name)}' for f in fields)})"
 
 
 def _refuse(what: str) -> NoReturn:

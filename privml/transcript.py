@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running hash of what a session computes, which all parties must have alike.
+"""A running hash of what a session computes, which must be equal at all parties.
 
 Every step (an operator, a sharing, an opening, a node of a graph) enters it with its public arguments: numbers, shapes
 and formats where secrets enter, the names of the secret tensors that it takes, and public tensors by value. Towards
 each peer the hash is under a key that only this party and the peer know, so that a tag, of which the network sees 8
-bytes, tells nobody else whether a guess of a public value is right. Each frame carries the tag in force
+bytes, reveals to no other machine whether a guess of a public value is right. Each frame carries the tag in force
 (csrc/net/tagged.h), and what is opened is masked by a pad from the whole hash.
 
 Where steps run side by side, each branch goes on from the hash and its own number, so that no order among them counts.
@@ -43,7 +43,7 @@ _NOT_THE_USERS = tuple(
     )
 )
 # (peer, line): adds a step to the account that the peer gets if the two differ
-Tell = Callable[[int, str], None]
+Record = Callable[[int, str], None]
 # (peer, tag) of each peer
 Tags = list[tuple[int, int]]
 
@@ -73,7 +73,7 @@ class Chain:
             # 0 stands for no tag
             tag = int.from_bytes(state[:8], "little") or 1
             tags.append((peer, tag))
-            transcript.tell(peer, line_of(place, tag, where, text))
+            transcript.record(peer, line_of(place, tag, where, text))
         return tags
 
     def here(self) -> tuple[Any, ...]:
@@ -99,7 +99,7 @@ class Chain:
             self.states[index] = hashlib.blake2b(content, key=key, digest_size=STATE_BYTES).digest()
 
     def name(self, value: Any) -> None:
-        """Gives the secret tensors of a result a name, by which later steps tell them from others."""
+        """Gives the secret tensors of a result a name, by which later steps distinguish them from others."""
         if isinstance(value, (list, tuple)):
             for part in value:
                 self.name(part)
@@ -117,12 +117,12 @@ class Chain:
 
 
 class Transcript:
-    """``keys``: peer -> the key that only it and this party know; ``tell``: see Tell. ``names_lines``: whether steps
-    are told with the line of the user's program."""
+    """``keys``: peer -> the key that only it and this party know; ``record``: see Record. ``names_lines``: whether
+    steps are recorded with the line of the user's program."""
 
-    def __init__(self, keys: Mapping[int, bytes], tell: Tell, names_lines: bool = False) -> None:
+    def __init__(self, keys: Mapping[int, bytes], record: Record, names_lines: bool = False) -> None:
         self.keys = tuple(sorted(keys.items()))
-        self.tell, self.names_lines = tell, names_lines
+        self.record, self.names_lines = record, names_lines
         self.main = Chain(self, [hashlib.blake2b(b"privml transcript", key=key).digest()[:32] for _, key in self.keys])
 
     @property
@@ -136,7 +136,7 @@ class Transcript:
         return self.chain.step(text, description, self.line() if where is None else where)
 
     def line(self) -> str:
-        """The line of the user's program that is run, where steps are told with it."""
+        """The line of the user's program that is run, where steps are recorded with it."""
         return users_line() if self.names_lines else ""
 
     def pad_key(self, peer: int) -> bytes:

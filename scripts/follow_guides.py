@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Follows README and guides as a new user does, in an empty folder without a cache, and tells how long each takes.
+"""Follows README and guides as a new user does, in an empty folder without a cache, and measures how long each takes.
 
     python scripts/follow_guides.py [README.md docs/choosing.md ...]
 
 Every `privml` and `python` line of a page's blocks runs as it is written, with addresses of this machine in place of
 HOST, free ports in place of those given, and a store of its own for each party; a party that listens runs until the
-next one or the end of its block. Lines that name what the reader has to bring (`OWN`), or take long because they are
-told to (`LONG`), are left out. Ends with 1 if a command fails.
+next one or the end of its block. Lines that name what the reader has to bring (`OWN`), or take long because they ask
+for it (`LONG`), are left out. A page that uses files of README's commands (`MADE`) begins with these commands if README
+is not among the pages. Ends with 1 if a command fails.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from privml.cli import console  # noqa: E402
 PAGES = ("README.md", "docs/choosing.md", "docs/deployment.md", "docs/programs.md")
 BLOCK = re.compile(r"^```(?:sh|bash)?\n(.*?)^```$|^((?: {4}privml .*\n)+)", re.M | re.S)
 FENCED = re.compile(r"^```\w.*?^```$", re.M | re.S)
+# The first page makes these files, and others use them.
+FIRST, MADE = "README.md", ("lenet/program", "digits.npy")
 PRIVML = ("-c", "from privml.cli import main; main()")
 # Files and places of the reader's own.
 OWN = re.compile(r"\bnet\.onnx|\bnet/|\.\.\.|example|/etc/")
@@ -50,7 +53,7 @@ class Step:
     seconds: float
     processor: float | None
     right: bool
-    told: str
+    output: str
 
 
 def blocks(text: str) -> Iterator[list[str]]:
@@ -75,7 +78,10 @@ class Reader:
         self._environment = {**os.environ, **fresh, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
 
     def follow(self, page: str) -> Iterator[Step]:
-        for commands in blocks((ROOT / page).read_text()):
+        found = list(blocks((ROOT / page).read_text()))
+        if page != FIRST and any(name in line for lines in found for line in lines for name in MADE):
+            yield from (self._run(FIRST, line, shlex.split(line)) for line in self._missing())
+        for commands in found:
             port = _free_port()
             for command in commands:
                 here = re.sub(r"\bHOST\b|0\.0\.0\.0", "127.0.0.1", command).replace(":9000", f":{port}")
@@ -87,6 +93,13 @@ class Reader:
                     words.append(f"listen=127.0.0.1:{port}")
                 yield self._listen(page, command, words) if listens else self._run(page, command, words)
             self.stop()
+
+    def _missing(self) -> list[str]:
+        """README's commands that make files for other pages, unless these files are there."""
+        if all((self._folder / name).exists() for name in MADE):
+            return []
+        lines = [line for commands in blocks((ROOT / FIRST).read_text()) for line in commands]
+        return [line for line in lines if line.startswith(("privml convert ", "python "))]
 
     def _listen(self, page: str, command: str, words: list[str]) -> Step:
         self.stop()
@@ -106,12 +119,12 @@ class Reader:
             done = subprocess.run(
                 self._line(words), capture_output=True, text=True, timeout=SECONDS_TO_RUN, **self._place()
             )
-            right, told = done.returncode == 0, done.stdout + done.stderr
+            right, output = done.returncode == 0, done.stdout + done.stderr
         except subprocess.TimeoutExpired:
-            right, told = False, f"did not end within {SECONDS_TO_RUN:g} s"
+            right, output = False, f"did not end within {SECONDS_TO_RUN:g} s"
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        return Step(page, command, time.monotonic() - start, processor, right, told)
+        return Step(page, command, time.monotonic() - start, processor, right, output)
 
     def _line(self, words: list[str]) -> list[str]:
         return [sys.executable, *(PRIVML if words[0] == "privml" else ()), *words[1:]]
@@ -158,7 +171,7 @@ def main(pages: list[str]) -> int:
                 for step in reader.follow(page):
                     steps.append(step)
                     if not step.right:
-                        print(f"{step.page}: {step.command}\n{step.told}", file=sys.stderr, flush=True)
+                        print(f"{step.page}: {step.command}\n{step.output}", file=sys.stderr, flush=True)
         finally:
             reader.stop()
     console.out.print(table(steps))

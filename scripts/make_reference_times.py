@@ -2,8 +2,9 @@
 """privml/measure/reference_times.json from the measured queries of the zoo: python scripts/make_reference_times.py
 
 The records (benchmarks/results/zoo.jsonl, those of one machine at rest) hold the seconds of each layer; the calls of
-each layer come from the program, counted. Non-negative least squares of relative errors give seconds of a message, of a
-layer, and for each call of a byte and of a product. Prints estimated beside measured seconds.
+each layer come from the program, counted. What an engine says of its computing is left out. Non-negative least squares
+of relative errors give seconds of a message, of a layer, and for each call of a byte and of a product. Prints estimated
+beside measured seconds.
 """
 
 from __future__ import annotations
@@ -115,7 +116,8 @@ def figures(queries: Sequence[Query], name: str) -> dict[str, Any]:
         for layer, calls in query.layers.items():
             if layer in measured:
                 rows.append(features(calls, query.depth[layer], methods))
-                seconds.append(measured[layer])
+                computing = sum(call.times * call.sample.computing for call in calls)
+                seconds.append(max(measured[layer] - computing, 0.0))
                 places.append(query)
     weights = solved(rows, seconds)
     (hop, layer), rest = weights[:2].round(9).tolist(), weights[2:].reshape(-1, 2)
@@ -135,7 +137,7 @@ def features(calls: Sequence[Call], depth: int, methods: Sequence[str]) -> list[
     for call in calls:
         place = 2 + 2 * methods.index(call.sample.method)
         row[place] += call.times * call.sample.size
-        row[place + 1] += call.times * call.sample.products
+        row[place + 1] += 0.0 if call.sample.computing else call.times * call.sample.products
     return row
 
 

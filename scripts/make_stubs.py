@@ -35,6 +35,7 @@ def tidied(text: str) -> str:
     """Without what differs between releases of pybind11, and formatted."""
     for long, short in NUMBERS.items():
         text = text.replace(long, short)
+    text = re.sub(r"(\w+): (\w+) = None", r"\1: \2 | None = None", text)
     text = re.sub(r'typing\.Annotated\[(collections\.abc\.Sequence\[\w+\]), "FixedSize\(\d+\)"\]', r"\1", text)
     command = [
         sys.executable,

@@ -62,6 +62,17 @@ def product(n: int, bits: int) -> Cost:
     return dealt(n, bits) + opened(n, bits)
 
 
+def shifted_product(n: int, bits: int, shift: int, mode: str, reduces: bool = False) -> Cost:
+    """A product of which |x| < 2^(bits-2) is known, or that it is not negative, and its truncation, as one."""
+    if mode == "exact":
+        return product(n, bits) + (truncate_reduce if reduces else truncate)(n, bits, shift, mode)
+    if reduces:
+        return dealt(n, bits) + opened(n, bits - shift)
+    if mode == "probabilistic":
+        return dealt(n, bits) + dealt(n, shift) + opened(n, bits - shift)
+    return dealt(n, bits) + dealt(n, shift) + opened(n, 1) + opened(n, bits)
+
+
 def sign(n: int, bits: int, several: int = 1, comparison: str = "few_bytes") -> Cost:
     """A comparison with each of ``several`` thresholds."""
     if (plan := chosen_plan(comparison, bits, several)) is not None:
@@ -102,7 +113,7 @@ def truncate(n: int, bits: int, shift: int, mode: str, small: bool = True) -> Co
     if mode == "probabilistic":
         return dealt(n, bits)
     if mode == "faithful":
-        return dealt(n, bits) + dealt(n, shift) + opened(n, shift)
+        return (Cost() if small else sign(n, bits + 1)) + dealt(n, bits) + dealt(n, shift) + opened(n, shift)
     wraps = dealt(n, shift) if small else sign(n, bits) + dealt(n, shift) + dealt(n, shift) + dealt(n, shift)
     return sign(n, shift + 1) + dealt(n, bits) + wraps + dealt(n, bits) + opened(n, bits)
 
@@ -135,9 +146,9 @@ def maximum_last(rows: int, count: int, bits: int) -> Cost:
 # ---- functions from masks, of arguments in a ring of 64 bits with ``scale`` fractional ones, for 32 bits of that scale
 def piecewise(n: int, name: str, scale: int) -> Cost:
     table = pieces(name, scale)
-    form, degree = sizes(table, scale), len(table.coefficients) - 1
+    form = sizes(table, scale)
     unit = dealt(n * ((1 << table.index_bits) - 1), form.widths[0])
-    powers = dealt(n * (degree + 1), form.ring)
+    powers = sum((dealt(n, bits) for bits in form.rings), Cost())
     wraps = sum((dealt(n, bits) for bits in form.wraps if bits), Cost())
     size = sum(packed_bytes(n, width) for width in form.widths)
     return unit + powers + wraps + Cost(sent=size, received=size, depth=1)
@@ -146,14 +157,15 @@ def piecewise(n: int, name: str, scale: int) -> Cost:
 def settled(n: int, ring: int, shift: int, cases: int = 0, line: bool = False, chosen: bool = True) -> Cost:
     """A sum opened, truncated, chosen with ``cases`` public values or a line, and extended to 64 bits."""
     narrow = ring - shift
-    total = opened(n, ring) + dealt(n, narrow)
+    total = opened(n, narrow)
     if chosen:
         total = total + dealt(n, narrow) + dealt(n, narrow) + opened(n, narrow)
     for _ in range(cases):
         total = total + dealt(n, narrow)
+    lifted = dealt(n, 64 - narrow) + dealt(n, 64 - narrow)  # the wrap, and the carry of the mask's parts
     if line:
-        return total + dealt(n, 64) + dealt(n, 64 - narrow) + dealt(n, 64) + dealt(n, 64) + opened(n, 64)
-    return total + extend(n, narrow, 64, True)
+        return total + lifted + dealt(n, 64) + dealt(n, 64) + opened(n, 64)
+    return total + lifted + opened(n, 64 - narrow)
 
 
 def function(n: int, name: str, scale: int) -> Cost:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How wide the instructions may be that kernels use which are chosen at run time: a limit below the
-// processor's own, for tests and measurements. What base/multiversion.h compiles ignores it.
+// processor's own, for tests and measurements. What base/multiversion.h compiles ignores it. And
+// the instruction sets that matrix products, plain and of ciphertexts, have loops for.
 #pragma once
 
 #include <string_view>
@@ -20,5 +21,11 @@ CpuLevel cpu_limit();
 
 // Whether kernels of `level` may be used; the processor may lack its instructions all the same.
 inline bool cpu_allows(CpuLevel level) { return level <= cpu_limit(); }
+
+// avx2 has fused multiply-adds (FMA), too; avx512 is its parts F and DQ.
+enum class Backend { portable, avx2, avx512 };
+
+bool backend_supported(Backend backend);  // by this processor
+Backend best_backend();                   // of those, within the limit
 
 }  // namespace privml

@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 
-#include "base/backend.h"
 #include "base/error.h"
 
 namespace privml {

@@ -22,7 +22,7 @@ struct ProtocolError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// The peer is not who it should be, or refuses this party (Python: IdentityError).
+// The peer is not the one expected, or refuses this party (Python: IdentityError).
 struct IdentityError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -2,7 +2,7 @@
 // PRIVML_TARGET_CLONES before the definition of a function compiles it for several instruction sets
 // and picks one when the program is loaded, so that portable builds keep wide vectors in hot loops.
 // Loops belong into the function itself: what is called and not inlined stays at the baseline.
-// Empty where the loader cannot choose (other systems and compilers) and under sanitizers, which
+// Empty if the loader cannot choose (other systems and compilers) and under sanitizers, which
 // are not yet running at that time.
 #pragma once
 

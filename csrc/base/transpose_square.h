@@ -7,7 +7,7 @@
 // namespace. A `Registers` has the static members
 //   Words                      a vector of 64-bit words
 //   kRows                      64 or 128: the rows that eight times eight registers hold
-//   load(rows, stride, r, v)   row r, and row r + 64 where it fits beside
+//   load(rows, stride, r, v)   row r, and row r + 64 if it fits beside
 //   gather(v)                  the coarse step on the eight registers of one residue
 //   store(v, j, bit, out)      the columns whose words lie in register j after both steps
 #pragma once

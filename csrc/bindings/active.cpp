@@ -15,7 +15,7 @@ using spdz2k::Session;
 // Shapes of matrices: rows, inner, columns.
 using ShapeCounts = std::map<std::tuple<i64, i64, i64>, i64>;
 
-py::dict dict_of(const Demand& demand) {
+py::dict dict_of(const spdz2k::Demand& demand) {
   ShapeCounts matrices;
   for (const auto& [shape, count] : demand.matrices) {
     matrices[{shape.rows, shape.inner, shape.columns}] = count;
@@ -26,9 +26,9 @@ py::dict dict_of(const Demand& demand) {
       "bit_triples"_a = demand.bit_triples, "edabits"_a = demand.edabits, "matrices"_a = matrices);
 }
 
-Demand demand_of(const py::dict& numbers) {
+spdz2k::Demand demand_of(const py::dict& numbers) {
   const auto get = [&](const char* name) { return numbers[name].cast<i64>(); };
-  Demand demand;
+  spdz2k::Demand demand;
   demand.masks = numbers["masks"].cast<std::array<i64, 2>>();
   demand.randoms = get("randoms");
   demand.triples = get("triples");
@@ -63,12 +63,12 @@ py::tuple input(ActiveSession& session, const std::optional<py::array>& value, c
   const auto mine = owned(session, value, owner, shape);
   ShareResult out = number_result(session, shape);
   session.run(
-      [&]<class R>(Session<R>& s) {
+      [&]<class R>(spdz2k::Session<R>& s) {
         spdz2k::WordShares<R> share(out.size());
         spdz2k::input<R>(s, owner, mine, share);
         out.store<typename R::Word>(share);
       },
-      [&]<class R>(CostMeter& meter) { spdz2k::cost_input<R>(meter, owner, out.size()); });
+      [&]<class R>(spdz2k::CostMeter& meter) { spdz2k::cost_input<R>(meter, owner, out.size()); });
   return out.tuple();
 }
 
@@ -78,14 +78,14 @@ py::tuple input_bits(ActiveSession& session, const std::optional<py::array>& val
   const auto mine = owned(session, value, owner, shape);
   ShareResult out = bit_result(session, shape);
   session.run(
-      [&]<class R>(Session<R>& s) {
+      [&]<class R>(spdz2k::Session<R>& s) {
         spdz2k::WordShares<R> share(out.size());
         spdz2k::input<R>(s, owner, mine, share);
         spdz2k::BitShares<R> bits(out.size());
         spdz2k::to_bits(share, bits);
         out.store<typename R::BitWord>(bits);
       },
-      [&]<class R>(CostMeter& meter) { spdz2k::cost_input<R>(meter, owner, out.size()); });
+      [&]<class R>(spdz2k::CostMeter& meter) { spdz2k::cost_input<R>(meter, owner, out.size()); });
   return out.tuple();
 }
 
@@ -95,11 +95,13 @@ py::object reveal(ActiveSession& session, const Components& a, int bits, int to)
   const bool learns = to == spdz2k::kBothParties || to == session.rank();
   Result<u64> out(session, learns ? x.shape : Shape{0});
   session.run(
-      [&]<class R>(Session<R>& s) {
+      [&]<class R>(spdz2k::Session<R>& s) {
         const auto share = x.load<R>();
         spdz2k::reveal<R>(s, share, bits, to, out.span);
       },
-      [&]<class R>(CostMeter& meter) { spdz2k::cost_reveal<R>(meter, x.size(), bits, to); });
+      [&]<class R>(spdz2k::CostMeter& meter) {
+        spdz2k::reveal<R>({meter, x.size()}, {}, bits, to, {});
+      });
   return learns ? py::object(out.array) : py::none();
 }
 
@@ -108,11 +110,13 @@ py::object reveal_bits(ActiveSession& session, const Components& a, int to) {
   const bool learns = to == spdz2k::kBothParties || to == session.rank();
   Result<u8> out(session, learns ? x.shape : Shape{0});
   session.run(
-      [&]<class R>(Session<R>& s) {
+      [&]<class R>(spdz2k::Session<R>& s) {
         const auto share = x.load<R>();
         spdz2k::reveal_bits<R>(s, share, to, out.span);
       },
-      [&]<class R>(CostMeter& meter) { spdz2k::cost_reveal_bits<R>(meter, x.size(), to); });
+      [&]<class R>(spdz2k::CostMeter& meter) {
+        spdz2k::reveal_bits<R>({meter, x.size()}, {}, to, {});
+      });
   return learns ? py::object(out.array) : py::none();
 }
 
@@ -122,11 +126,11 @@ py::array open(ActiveSession& session, const Components& a, int bits) {
   const Numbers x(session, a, "a");
   Result<u64> out(session, x.shape);
   session.run(
-      [&]<class R>(Session<R>& s) {
+      [&]<class R>(spdz2k::Session<R>& s) {
         const auto share = x.load<R>();
         spdz2k::open<R>(s, share, bits, out.span);
       },
-      [&]<class R>(CostMeter& meter) { spdz2k::cost_open<R>(meter, x.size(), bits); });
+      [&]<class R>(spdz2k::CostMeter& meter) { spdz2k::cost_open<R>(meter, x.size(), bits); });
   return out.array;
 }
 
@@ -135,7 +139,7 @@ py::tuple add_public(ActiveSession& session, const Components& a, const py::arra
   const auto values = view<u64>(constants, "constants");
   expect(shape_of(constants) == x.shape, "add_public: shapes differ");
   ShareResult out = number_result(session, x.shape);
-  session.run_locally([&]<class R>(Session<R>& s) {
+  session.run_locally([&]<class R>(spdz2k::Session<R>& s) {
     auto share = x.load<R>();
     spdz2k::add_public(s.rank, s.alpha(), share, values, share);
     out.store<typename R::Word>(share);
@@ -146,7 +150,7 @@ py::tuple add_public(ActiveSession& session, const Components& a, const py::arra
 py::tuple public_numbers(ActiveSession& session, const py::array& constants) {
   const auto values = view<u64>(constants, "constants");
   ShareResult out = number_result(session, shape_of(constants));
-  session.run_locally([&]<class R>(Session<R>& s) {
+  session.run_locally([&]<class R>(spdz2k::Session<R>& s) {
     spdz2k::WordShares<R> share(out.size());
     std::fill(share.value.begin(), share.value.end(), 0);
     std::fill(share.mac.begin(), share.mac.end(), 0);
@@ -161,7 +165,7 @@ py::tuple add_public_bits(ActiveSession& session, const Components& a, const py:
   const auto values = view<u8>(constants, "constants");
   expect(shape_of(constants) == x.shape, "add_public_bits: shapes differ");
   ShareResult out = bit_result(session, x.shape);
-  session.run_locally([&]<class R>(Session<R>& s) {
+  session.run_locally([&]<class R>(spdz2k::Session<R>& s) {
     auto share = x.load<R>();
     spdz2k::add_public(s.rank, s.bit_alpha(), share, values, share);
     out.store<typename R::BitWord>(share);
@@ -172,23 +176,23 @@ py::tuple add_public_bits(ActiveSession& session, const Components& a, const py:
 py::tuple random_bits(ActiveSession& session, const Shape& shape) {
   ShareResult out = number_result(session, shape);
   session.run(
-      [&]<class R>(Session<R>& s) {
+      [&]<class R>(spdz2k::Session<R>& s) {
         spdz2k::WordShares<R> share(out.size());
         s.supply().bits(share);
         out.store<typename R::Word>(share);
       },
-      [&]<class R>(CostMeter& meter) { meter.demand.bits += out.size(); });
+      [&]<class R>(spdz2k::CostMeter& meter) { meter.demand.bits += out.size(); });
   return out.tuple();
 }
 
 void check(ActiveSession& session) {
-  session.run([]<class R>(Session<R>& s) { spdz2k::check<R>(s); },
-              []<class R>(CostMeter& meter) { spdz2k::cost_check<R>(meter); });
+  session.run([]<class R>(spdz2k::Session<R>& s) { spdz2k::check<R>(s); },
+              []<class R>(spdz2k::CostMeter& meter) { spdz2k::cost_check<R>(meter); });
 }
 
-OtConfig config_of(const std::string& provider, int k, std::optional<u64> test_seed) {
-  OtConfig config{provider, k, "malicious", std::nullopt};
-  if (test_seed) config.test_seed = Block{*test_seed, 0};
+ot::OtConfig config_of(const std::string& provider, int k, std::optional<u64> test_seed) {
+  ot::OtConfig config{provider, k, "malicious", std::nullopt};
+  if (test_seed) config.test_seed = crypto::Block{*test_seed, 0};
   return config;
 }
 
@@ -199,7 +203,7 @@ void define_active_protocols(py::module_& m);
 void define_active_session(py::module_& core, py::module_& m) {
   py::class_<ActiveSession>(core, "ActiveSession",
                             "One party's actively secure session; setup runs in the constructor.")
-      .def(py::init([](std::shared_ptr<Channel> channel, int rank, int ring,
+      .def(py::init([](std::shared_ptr<net::Channel> channel, int rank, int ring,
                        const std::string& provider, int k, std::optional<u64> test_seed) {
              return std::make_unique<ActiveSession>(std::move(channel), rank, ring,
                                                     config_of(provider, k, test_seed));

@@ -12,21 +12,26 @@ namespace {
 
 using spdz2k::CostMeter;
 using spdz2k::Session;
+using spdz2k::Side;
 
-// out = protocol(session, operands..., out) on arrays that the operands' loads have made; `In` and
-// `Out` say which kind of share they are.
-template <class Out, class Protocol, class Cost, class... In>
+// out = protocol(side, out, operands...) on arrays that the operands' loads have made, on a meter
+// on empty ones; `Out` says which kind of share it is.
+template <class Out, class Protocol, class... In>
 py::tuple mapped(ActiveSession& session, ShareResult out, const Protocol& protocol,
-                 const Cost& cost, const In&... operands) {
+                 const In&... operands) {
   session.run(
-      [&]<class R>(Session<R>& s) {
+      [&]<class R>(spdz2k::Session<R>& s) {
         auto share = Out::template fresh<R>(out.size());
         [&](const auto&... loaded) {
-          protocol.template operator()<R>(s, Out::template span<R>(share), loaded...);
+          protocol(spdz2k::Side<R>(s), Out::template span<R>(share), loaded...);
         }(operands.template load<R>()...);
         out.store(spdz2k::ShareView<std::remove_cvref_t<decltype(share.value[0])>>(share));
       },
-      cost);
+      [&]<class R>(spdz2k::CostMeter& meter) {
+        auto share = Out::template fresh<R>(0);
+        protocol(spdz2k::Side<R>(meter, out.size()), Out::template span<R>(share),
+                 std::remove_cvref_t<decltype(operands.template load<R>())>{}...);
+      });
   return out.tuple();
 }
 
@@ -61,10 +66,10 @@ py::tuple multiply(ActiveSession& session, const Components& a, const Components
   expect_alike(x, y);
   return mapped<ToNumbers>(
       session, number_result(session, x.shape),
-      []<class R>(Session<R>& s, auto out, const auto& left, const auto& right) {
-        spdz2k::multiply<R>(s, left, right, out);
+      []<class R>(spdz2k::Side<R> side, auto out, const auto& left, const auto& right) {
+        spdz2k::multiply<R>(side, left, right, out);
       },
-      [&]<class R>(CostMeter& meter) { spdz2k::cost_multiply<R>(meter, x.size()); }, x, y);
+      x, y);
 }
 
 py::tuple matmul(ActiveSession& session, const Components& a, const Components& b) {
@@ -80,10 +85,10 @@ py::tuple matmul(ActiveSession& session, const Components& a, const Components& 
   out.push_back(shape.columns);
   return mapped<ToNumbers>(
       session, number_result(session, out),
-      [&]<class R>(Session<R>& s, auto to, const auto& left, const auto& right) {
-        spdz2k::multiply_matrices<R>(s, left, right, shape, n, to);
+      [&]<class R>(spdz2k::Side<R> side, auto to, const auto& left, const auto& right) {
+        spdz2k::multiply_matrices<R>(side, left, right, shape, n, to);
       },
-      [&]<class R>(CostMeter& meter) { spdz2k::cost_multiply_matrices<R>(meter, shape, n); }, x, y);
+      x, y);
 }
 
 py::tuple bit_and(ActiveSession& session, const Components& a, const Components& b) {
@@ -91,29 +96,28 @@ py::tuple bit_and(ActiveSession& session, const Components& a, const Components&
   expect_alike(x, y);
   return mapped<ToBits>(
       session, bit_result(session, x.shape),
-      []<class R>(Session<R>& s, auto out, const auto& left, const auto& right) {
-        spdz2k::and_bits<R>(s, left, right, out);
+      []<class R>(spdz2k::Side<R> side, auto out, const auto& left, const auto& right) {
+        spdz2k::and_bits<R>(side, left, right, out);
       },
-      [&]<class R>(CostMeter& meter) { spdz2k::cost_and_bits<R>(meter, x.size()); }, x, y);
+      x, y);
 }
 
 py::tuple bits_to_ring(ActiveSession& session, const Components& a) {
   const Bits x(a, "a");
   return mapped<ToNumbers>(
       session, number_result(session, x.shape),
-      []<class R>(Session<R>& s, auto out, const auto& in) { spdz2k::bits_to_ring<R>(s, in, out); },
-      [&]<class R>(CostMeter& meter) { spdz2k::cost_bits_to_ring<R>(meter, x.size()); }, x);
+      []<class R>(spdz2k::Side<R> side, auto out, const auto& in) {
+        spdz2k::bits_to_ring<R>(side, in, out);
+      },
+      x);
 }
 
 py::tuple less_than_zero(ActiveSession& session, const Components& a, int bits) {
   const Numbers x(session, a, "a");
   return mapped<ToBits>(
       session, bit_result(session, x.shape),
-      [&]<class R>(Session<R>& s, auto out, const auto& in) {
-        spdz2k::most_significant_bit<R>(s, in, bits, out);
-      },
-      [&]<class R>(CostMeter& meter) {
-        spdz2k::cost_most_significant_bit<R>(meter, x.size(), bits);
+      [&]<class R>(spdz2k::Side<R> side, auto out, const auto& in) {
+        spdz2k::most_significant_bit<R>(side, in, bits, out);
       },
       x);
 }
@@ -122,10 +126,9 @@ py::tuple equal_zero(ActiveSession& session, const Components& a, int bits) {
   const Numbers x(session, a, "a");
   return mapped<ToBits>(
       session, bit_result(session, x.shape),
-      [&]<class R>(Session<R>& s, auto out, const auto& in) {
-        spdz2k::equal_zero_bits<R>(s, in, bits, out);
+      [&]<class R>(spdz2k::Side<R> side, auto out, const auto& in) {
+        spdz2k::equal_zero_bits<R>(side, in, bits, out);
       },
-      [&]<class R>(CostMeter& meter) { spdz2k::cost_equal_zero_bits<R>(meter, x.size(), bits); },
       x);
 }
 
@@ -146,10 +149,10 @@ py::tuple truncate(ActiveSession& session, const Components& a, int bits, int sh
   const spdz2k::Truncation how{bits, shift, kind_of(kind), is_signed};
   return mapped<ToNumbers>(
       session, number_result(session, x.shape),
-      [&]<class R>(Session<R>& s, auto out, const auto& in) {
-        spdz2k::truncate<R>(s, in, how, out);
+      [&]<class R>(spdz2k::Side<R> side, auto out, const auto& in) {
+        spdz2k::truncate<R>(side, in, how, out);
       },
-      [&]<class R>(CostMeter& meter) { spdz2k::cost_truncate<R>(meter, x.size(), how); }, x);
+      x);
 }
 
 }  // namespace

@@ -18,28 +18,28 @@ using spdz2k::Demand;
 using spdz2k::Ring32;
 using spdz2k::Ring64;
 
-constexpr int kSetup = static_cast<int>(Phase::setup);
+constexpr int kSetup = static_cast<int>(ot::Phase::setup);
 
-py::dict dict_of(const PhaseCount& count) {
+py::dict dict_of(const ot::PhaseCount& count) {
   return py::dict("seconds"_a = count.seconds, "sent"_a = count.sent, "received"_a = count.received,
                   "depth"_a = count.depth);
 }
 
-void expect_malicious(const OtConfig& config) {
+void expect_malicious(const ot::OtConfig& config) {
   expect(config.provider == "ideal" || config.security == "malicious",
          "an actively secure session needs transfers with malicious security");
 }
 
 // What this party has sent, received and waited for so far.
-PhaseCount seen_by(int rank, const CostMeter& meter) {
+ot::PhaseCount seen_by(int rank, const ot::CostMeter& meter) {
   return {0, meter.bytes[rank], meter.bytes[1 - rank], meter.depth[rank]};
 }
 
-PhaseCount operator-(const PhaseCount& a, const PhaseCount& b) {
+ot::PhaseCount operator-(const ot::PhaseCount& a, const ot::PhaseCount& b) {
   return {a.seconds - b.seconds, a.sent - b.sent, a.received - b.received, a.depth - b.depth};
 }
 
-PhaseCount operator+(const PhaseCount& a, const PhaseCount& b) {
+ot::PhaseCount operator+(const ot::PhaseCount& a, const ot::PhaseCount& b) {
   return {a.seconds + b.seconds, a.sent + b.sent, a.received + b.received, a.depth + b.depth};
 }
 
@@ -62,15 +62,15 @@ class ActiveSession::Occupied {
   ActiveSession& session_;
 };
 
-ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring)
+ActiveSession::ActiveSession(std::shared_ptr<net::Channel> channel, int rank, int ring)
     : rank_(rank), ring_(ring), channel_(std::move(channel)) {
   expect(channel_ != nullptr, "a session needs a channel");
   expect(rank == 0 || rank == 1, "rank must be 0 or 1");
   expect(ring == 32 || ring == 64, "the ring has 32 or 64 bits");
 }
 
-ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring,
-                             const OtConfig& config)
+ActiveSession::ActiveSession(std::shared_ptr<net::Channel> channel, int rank, int ring,
+                             const ot::OtConfig& config)
     : ActiveSession(std::move(channel), rank, ring) {
   expect_malicious(config);
   py::gil_scoped_release without_interpreter;
@@ -82,14 +82,14 @@ ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int rin
     Side<R>& side = std::get<Side<R>>(side_);
     side.supply = std::make_unique<spdz2k::PreprocessingSupply<R>>(*side.session, &lane_->party(),
                                                                    config.provider == "silent");
-    lane_->finish(lane_->party().ledger.phases[static_cast<int>(Phase::preprocess)].seconds);
+    lane_->finish(lane_->party().ledger.phases[static_cast<int>(ot::Phase::preprocess)].seconds);
   });
 }
 
-ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring, Bytes key)
+ActiveSession::ActiveSession(std::shared_ptr<net::Channel> channel, int rank, int ring, Bytes key)
     : ActiveSession(std::move(channel), rank, ring) {
   py::gil_scoped_release without_interpreter;
-  lane_ = std::make_unique<Lane>(channel_, nullptr, rank, OtConfig{"none", 0, "malicious", {}});
+  lane_ = std::make_unique<Lane>(channel_, nullptr, rank, ot::OtConfig{"none", 0, "malicious", {}});
   with_ring([&]<class R>() {
     WipedVector<typename R::Word> alpha(1);
     expect(std::ssize(key) == i64{sizeof alpha[0]}, "the key is a word of the ring");
@@ -102,20 +102,20 @@ ActiveSession::ActiveSession(std::shared_ptr<Channel> channel, int rank, int rin
   });
 }
 
-ActiveSession::ActiveSession(int rank, int ring, const OtConfig& config)
+ActiveSession::ActiveSession(int rank, int ring, const ot::OtConfig& config)
     : rank_(rank), ring_(ring) {
   expect(rank == 0 || rank == 1, "rank must be 0 or 1");
   expect(ring == 32 || ring == 64, "the ring has 32 or 64 bits");
   expect_malicious(config);
   meter_ = std::make_unique<Meter>(
-      Meter{spdz2k::GenerationMeter(rcot_cost(config)), config.provider == "ideal"});
+      Meter{spdz2k::CostMeter(ot::rcot_cost(config)), config.provider == "ideal"});
   with_ring([&]<class R>() { begin_meter<R>(); });
 }
 
 template <class R>
 void ActiveSession::begin_meter() {
-  CostMeter& wire = meter_->all.wire;
-  cost_party_resources(wire);
+  ot::CostMeter& wire = meter_->all;
+  ot::cost_party_resources(wire);
   wire.exchange(sizeof(spdz2k::Commitment), sizeof(spdz2k::Commitment));
   meter_->setup = seen_by(rank_, wire);
   if (meter_->ideal) return;
@@ -124,19 +124,19 @@ void ActiveSession::begin_meter() {
 }
 
 template <class R>
-void ActiveSession::book_reserve(const Demand& demand) {
+void ActiveSession::book_reserve(const spdz2k::Demand& demand) {
   if (meter_->ideal) return;
-  spdz2k::GenerationMeter& all = meter_->all;
-  const PhaseCount before = seen_by(rank_, all.wire);
-  const Demand drawn = all.session.demand;
+  spdz2k::CostMeter& all = meter_->all;
+  const ot::PhaseCount before = seen_by(rank_, all);
+  const spdz2k::Demand drawn = all.demand;
   spdz2k::cost_reserve<R>(all, meter_->stock, demand);
-  all.session.demand = drawn;
-  meter_->preprocess = meter_->preprocess + (seen_by(rank_, all.wire) - before);
+  all.demand = drawn;
+  meter_->preprocess = meter_->preprocess + (seen_by(rank_, all) - before);
 }
 
 template <class R>
-void ActiveSession::fill(Side<R>& side, const OtConfig& config) {
-  Party& party = lane_->party();
+void ActiveSession::fill(Side<R>& side, const ot::OtConfig& config) {
+  ot::Party& party = lane_->party();
   if (config.provider != "ideal") {
     side.session = spdz2k::make_session<R>(party);
     return;
@@ -151,11 +151,11 @@ void ActiveSession::fill(Side<R>& side, const OtConfig& config) {
 template <class R, class Fill>
 void ActiveSession::open(const Fill& fill) {
   Side<R> side;
-  const Traffic before = channel_->traffic();
+  const net::Traffic before = channel_->traffic();
   fill(side);
   channel_->flush();
-  const Traffic after = channel_->traffic();
-  PhaseCount& setup = lane_->party().ledger.phases[kSetup];
+  const net::Traffic after = channel_->traffic();
+  ot::PhaseCount& setup = lane_->party().ledger.phases[kSetup];
   setup.sent += after.sent - before.sent;
   setup.received += after.received - before.received;
   setup.depth += after.depth - before.depth;
@@ -168,12 +168,12 @@ void ActiveSession::call(const std::function<void()>& protocol) {
   py::gil_scoped_release without_interpreter;
   expect_open();
   const Clock::time_point start = Clock::now();
-  const Traffic before = channel_->traffic();
+  const net::Traffic before = channel_->traffic();
   try {
     protocol();
     channel_->flush();
   } catch (const InvalidArgument&) {
-    const Traffic after = channel_->traffic();
+    const net::Traffic after = channel_->traffic();
     if (after.sent != before.sent || after.received != before.received)
       fail(std::current_exception());
     throw;
@@ -189,20 +189,20 @@ void ActiveSession::call(const std::function<void()>& protocol) {
 
 void ActiveSession::book(const std::function<void(spdz2k::CostMeter&)>& cost) {
   const Occupied occupied(*this);
-  const Demand before = meter_->all.session.demand;
-  meter_->all.online(cost);
-  const Demand& drawn = meter_->all.session.demand;
+  const spdz2k::Demand before = meter_->all.demand;
+  cost(meter_->all);
+  const spdz2k::Demand& drawn = meter_->all.demand;
   for (const spdz2k::Item item : spdz2k::items_of(drawn)) {  // what is drawn leaves the stock
-    const i64 taken = count_of(drawn, item) - count_of(before, item);
+    const i64 taken = spdz2k::count_of(drawn, item) - spdz2k::count_of(before, item);
     if (taken == 0) continue;
-    i64& left = count_of(meter_->stock, item);
+    i64& left = spdz2k::count_of(meter_->stock, item);
     left = std::max<i64>(left - taken, 0);
   }
   const std::lock_guard lock(mutex_);
   drawn_ = drawn;
 }
 
-void ActiveSession::set_account(std::shared_ptr<const Account> account) {
+void ActiveSession::set_account(std::shared_ptr<const net::Account> account) {
   const Occupied occupied(*this);
   if (!metering()) lane_->set_account(std::move(account));
 }
@@ -212,14 +212,14 @@ void ActiveSession::set_tag(u64 tag) {
   if (!metering() && !closed_) lane_->set_tag(tag);
 }
 
-void ActiveSession::reserve(const Demand& demand) {
+void ActiveSession::reserve(const spdz2k::Demand& demand) {
   with_ring([&]<class R>() {
     if (metering()) return book_reserve<R>(demand);
     call([&] { session<R>().supply().reserve(demand); });
   });
 }
 
-Demand ActiveSession::drawn() const {
+spdz2k::Demand ActiveSession::drawn() const {
   const std::lock_guard lock(mutex_);
   return drawn_;
 }
@@ -267,7 +267,7 @@ void ActiveSession::close() {
 void ActiveSession::retire() {
   closed_ = true;
   if (metering()) return;
-  if (busy_.exchange(true)) return;  // who uses it wipes it
+  if (busy_.exchange(true)) return;  // its user wipes it
   wipe();
   busy_ = false;
 }
@@ -281,8 +281,8 @@ void ActiveSession::wipe() {
 py::dict ActiveSession::counters() const {
   LaneCount count;
   if (metering()) {
-    const CostMeter& wire = meter_->all.wire;
-    const PhaseCount online = seen_by(rank_, wire) - meter_->setup - meter_->preprocess;
+    const ot::CostMeter& wire = meter_->all;
+    const ot::PhaseCount online = seen_by(rank_, wire) - meter_->setup - meter_->preprocess;
     count.phases = {meter_->setup, meter_->preprocess, online};
     count.cots_as_sender = wire.cots[rank_];
     count.cots_as_receiver = wire.cots[1 - rank_];

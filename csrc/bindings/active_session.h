@@ -12,8 +12,8 @@
 
 #include "bindings/arrays.h"
 #include "bindings/lane.h"
-#include "spdz2k/preprocessing/generation.h"
-#include "spdz2k/shares/session.h"
+#include "spdz2k/shares/cost.h"
+#include "spdz2k/shares/side.h"
 
 namespace privml::bindings {
 
@@ -23,12 +23,13 @@ class ActiveSession {
  public:
   // `ring` is k: 32 or 64. The OT provider makes the correlations, against malicious peers; "ideal"
   // (tests only) stands for an ideal supply, too, and needs a test seed.
-  ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring, const OtConfig& config);
+  ActiveSession(std::shared_ptr<net::Channel> channel, int rank, int ring,
+                const ot::OtConfig& config);
   // On correlations that an earlier session has made, with that one's part of the key (a word of
   // the ring); makes none.
-  ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring, Bytes key);
+  ActiveSession(std::shared_ptr<net::Channel> channel, int rank, int ring, Bytes key);
   // A meter.
-  ActiveSession(int rank, int ring, const OtConfig& config);
+  ActiveSession(int rank, int ring, const ot::OtConfig& config);
 
   int rank() const { return rank_; }
   int ring() const { return ring_; }
@@ -52,7 +53,7 @@ class ActiveSession {
   }
 
   // What it computes from here on (net/tagged.h); nothing on a meter or a closed session.
-  void set_account(std::shared_ptr<const Account> account);
+  void set_account(std::shared_ptr<const net::Account> account);
   void set_tag(u64 tag);
 
   // Makes what is missing of a demand now.
@@ -77,10 +78,10 @@ class ActiveSession {
   };
   class Occupied;
   struct Meter {
-    spdz2k::GenerationMeter all;
+    spdz2k::CostMeter all;
     bool ideal;
     spdz2k::Demand stock{};
-    PhaseCount setup{}, preprocess{};  // as this party sees them
+    ot::PhaseCount setup{}, preprocess{};  // as this party sees them
   };
 
   template <class Function>
@@ -92,12 +93,12 @@ class ActiveSession {
   spdz2k::Session<R>& session() {
     return *std::get<Side<R>>(side_).session;
   }
-  ActiveSession(std::shared_ptr<Channel> channel, int rank, int ring);
+  ActiveSession(std::shared_ptr<net::Channel> channel, int rank, int ring);
   // fill(side) makes a session and its supply; what it sends is the set-up.
   template <class R, class Fill>
   void open(const Fill& fill);
   template <class R>
-  void fill(Side<R>& side, const OtConfig& config);
+  void fill(Side<R>& side, const ot::OtConfig& config);
   void call(const std::function<void()>& protocol);
   void book(const std::function<void(spdz2k::CostMeter&)>& cost);
   template <class R>
@@ -109,7 +110,7 @@ class ActiveSession {
   void wipe();
 
   int rank_, ring_;
-  std::shared_ptr<Channel> channel_;
+  std::shared_ptr<net::Channel> channel_;
   std::unique_ptr<Lane> lane_;
   std::variant<Side<spdz2k::Ring64>, Side<spdz2k::Ring32>> side_;
   std::unique_ptr<Meter> meter_;

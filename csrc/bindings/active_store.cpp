@@ -33,20 +33,21 @@ bool read_numbers(std::string_view text, std::span<i64> out) {
   return at == end;
 }
 
-// "triples", or where a kind has parameters "edabits 17", "masks 1", "matrices 2x3x4" (rows, inner,
+// "triples", or if a kind has parameters "edabits 17", "masks 1", "matrices 2x3x4" (rows, inner,
 // columns).
-Item item_of(const std::string& name) {
-  static const std::map<std::string, Kind> kKinds{
-      {"edabits", Kind::edabits}, {"bit_triples", Kind::bit_triples},
-      {"bits", Kind::bits},       {"squares", Kind::squares},
-      {"triples", Kind::triples}, {"matrices", Kind::matrix_triples},
-      {"masks", Kind::masks},     {"randoms", Kind::randoms}};
+spdz2k::Item item_of(const std::string& name) {
+  static const std::map<std::string, spdz2k::Kind> kKinds{
+      {"edabits", spdz2k::Kind::edabits}, {"bit_triples", spdz2k::Kind::bit_triples},
+      {"bits", spdz2k::Kind::bits},       {"squares", spdz2k::Kind::squares},
+      {"triples", spdz2k::Kind::triples}, {"matrices", spdz2k::Kind::matrix_triples},
+      {"masks", spdz2k::Kind::masks},     {"randoms", spdz2k::Kind::randoms}};
   const std::size_t space = std::min(name.find(' '), name.size());
   const auto kind = kKinds.find(name.substr(0, space));
   if (kind == kKinds.end()) throw InvalidArgument("no correlations are named " + name);
-  Item item{kind->second};
-  const bool edabits = item.kind == Kind::edabits, matrices = item.kind == Kind::matrix_triples;
-  if (!edabits && !matrices && item.kind != Kind::masks) {
+  spdz2k::Item item{kind->second};
+  const bool edabits = item.kind == spdz2k::Kind::edabits,
+             matrices = item.kind == spdz2k::Kind::matrix_triples;
+  if (!edabits && !matrices && item.kind != spdz2k::Kind::masks) {
     expect(space == name.size(), "nothing follows this name");
     return item;
   }
@@ -55,7 +56,7 @@ Item item_of(const std::string& name) {
   bool fits =
       space < name.size() && read_numbers(std::string_view(name).substr(space + 1), numbers);
   for (const i64 number : numbers) {
-    const i64 least = item.kind == Kind::masks ? 0 : 1;
+    const i64 least = item.kind == spdz2k::Kind::masks ? 0 : 1;
     const i64 most = matrices ? i64{1} << 20 : edabits ? 64 : 1;
     fits = fits && least <= number && number <= most;
   }
@@ -69,25 +70,25 @@ Item item_of(const std::string& name) {
 }
 
 template <class R>
-PreprocessingSupply<R>& supply_of(Session<R>& session) {
-  auto* supply = dynamic_cast<PreprocessingSupply<R>*>(&session.supply());
+spdz2k::PreprocessingSupply<R>& supply_of(spdz2k::Session<R>& session) {
+  auto* supply = dynamic_cast<spdz2k::PreprocessingSupply<R>*>(&session.supply());
   expect(supply != nullptr, "ideal correlations are not worth keeping");
   return *supply;
 }
 
-py::bytes seal_active(ActiveSession& session, const Seal& seal, const std::string& name, i64 count,
-                      const py::bytes& context) {
+py::bytes seal_active(ActiveSession& session, const crypto::Seal& seal, const std::string& name,
+                      i64 count, const py::bytes& context) {
   expect(!session.metering(), "a meter has no correlations");
   const Bytes place = view_of(context);
   std::vector<u8> sealed;
-  session.run_locally([&]<class R>(Session<R>& s) {
+  session.run_locally([&]<class R>(spdz2k::Session<R>& s) {
     if (name == kKey) {
       expect(count == 1, "a session has one part of the key");
       const WipedVector<typename R::Word> key(1, s.alpha());
       sealed = seal.seal({reinterpret_cast<const u8*>(key.data()), sizeof key[0]}, place);
       return;
     }
-    const Item item = item_of(name);
+    const spdz2k::Item item = item_of(name);
     auto& supply = supply_of(s);
     expect(0 <= count && count <= count_of(supply.stock(), item),
            "seal_active: reserve that many first");
@@ -98,16 +99,16 @@ py::bytes seal_active(ActiveSession& session, const Seal& seal, const std::strin
   return bytes_of(sealed);
 }
 
-bool unseal_active(ActiveSession& session, const Seal& seal, const std::string& name, i64 count,
-                   const py::bytes& sealed, const py::bytes& context) {
+bool unseal_active(ActiveSession& session, const crypto::Seal& seal, const std::string& name,
+                   i64 count, const py::bytes& sealed, const py::bytes& context) {
   expect(!session.metering(), "a meter has no correlations");
   expect(count >= 0, "count must not be negative");
-  const Item item = item_of(name);
+  const spdz2k::Item item = item_of(name);
   const Bytes in = view_of(sealed), place = view_of(context);
   bool opened = false;
-  session.run_locally([&]<class R>(Session<R>& s) {
+  session.run_locally([&]<class R>(spdz2k::Session<R>& s) {
     auto& supply = supply_of(s);
-    const i64 size = std::ssize(in) - Seal::kOverhead;
+    const i64 size = std::ssize(in) - crypto::Seal::kOverhead;
     if (size < 0 || !supply.fits(item, count, size)) return;
     WipedVector<u8> plain(size);
     opened = seal.open(in, place, plain);
@@ -120,19 +121,19 @@ i64 active_bytes(int ring, const std::string& name) {
   expect(ring == 32 || ring == 64, "the ring has 32 or 64 bits");
   const auto bytes = [&]<class R>() -> i64 {
     if (name == kKey) return sizeof(typename R::Word);
-    return PreprocessingSupply<R>::bytes_of(item_of(name), 1);
+    return spdz2k::PreprocessingSupply<R>::bytes_of(item_of(name), 1);
   };
   return ring == 64 ? bytes.template operator()<spdz2k::Ring64>()
                     : bytes.template operator()<spdz2k::Ring32>();
 }
 
-std::unique_ptr<ActiveSession> stored_active_session(std::shared_ptr<Channel> channel, int rank,
-                                                     int ring, const Seal& seal,
+std::unique_ptr<ActiveSession> stored_active_session(std::shared_ptr<net::Channel> channel,
+                                                     int rank, int ring, const crypto::Seal& seal,
                                                      const py::bytes& sealed_key,
                                                      const py::bytes& context) {
   const Bytes in = view_of(sealed_key);
   WipedVector<u8> key(active_bytes(ring, kKey));
-  if (std::ssize(in) != std::ssize(key) + Seal::kOverhead) return nullptr;
+  if (std::ssize(in) != std::ssize(key) + crypto::Seal::kOverhead) return nullptr;
   if (!seal.open(in, view_of(context), key)) return nullptr;
   return std::make_unique<ActiveSession>(std::move(channel), rank, ring, key);
 }

@@ -17,54 +17,59 @@ i64 size(std::span<T> values) {
 // A lane's part of an array that has `each` values per element; of an operand that this party does
 // not pass, nothing.
 template <class T>
-std::span<T> part(std::span<T> values, LaneRange range, i64 each = 1) {
+std::span<T> part(std::span<T> values, twopc::LaneRange range, i64 each = 1) {
   if (values.empty()) return values;
   return values.subspan(range.begin * each, range.count * each);
 }
 
 // (session, x, parameters...) -> out
 template <class In, class Out, class... Parameters>
-auto unary(void (*protocol)(Party&, std::span<const In>, std::type_identity_t<Parameters>...,
+auto unary(void (*protocol)(ot::Party&, std::span<const In>, std::type_identity_t<Parameters>...,
                             std::span<Out>),
-           void (*cost)(CostMeter&, i64, std::type_identity_t<Parameters>...)) {
+           void (*cost)(ot::CostMeter&, i64, std::type_identity_t<Parameters>...)) {
   return [protocol, cost](TwoPartySession& session, const py::array& x, Parameters... parameters) {
     const auto in = view<In>(x, "x");
     Result<Out> out(session, shape_of(x));
     session.run_divided(
         size(in),
-        [&](Party& party, LaneRange range) {
+        [&](ot::Party& party, twopc::LaneRange range) {
           protocol(party, part(in, range), parameters..., part(out.span, range));
         },
-        [&](CostMeter& meter, LaneRange range) { cost(meter, range.count, parameters...); });
+        [&](ot::CostMeter& meter, twopc::LaneRange range) {
+          cost(meter, range.count, parameters...);
+        });
     return out.array;
   };
 }
 
 // (session, x, parameters...) -> (first, second)
 template <class In, class First, class Second, class... Parameters>
-auto unary_pair(void (*protocol)(Party&, std::span<const In>, std::type_identity_t<Parameters>...,
-                                 std::span<First>, std::span<Second>),
-                void (*cost)(CostMeter&, i64, std::type_identity_t<Parameters>...)) {
+auto unary_pair(void (*protocol)(ot::Party&, std::span<const In>,
+                                 std::type_identity_t<Parameters>..., std::span<First>,
+                                 std::span<Second>),
+                void (*cost)(ot::CostMeter&, i64, std::type_identity_t<Parameters>...)) {
   return [protocol, cost](TwoPartySession& session, const py::array& x, Parameters... parameters) {
     const auto in = view<In>(x, "x");
     Result<First> first(session, shape_of(x));
     Result<Second> second(session, shape_of(x));
     session.run_divided(
         size(in),
-        [&](Party& party, LaneRange range) {
+        [&](ot::Party& party, twopc::LaneRange range) {
           protocol(party, part(in, range), parameters..., part(first.span, range),
                    part(second.span, range));
         },
-        [&](CostMeter& meter, LaneRange range) { cost(meter, range.count, parameters...); });
+        [&](ot::CostMeter& meter, twopc::LaneRange range) {
+          cost(meter, range.count, parameters...);
+        });
     return py::make_tuple(first.array, second.array);
   };
 }
 
 // (session, a, b, parameters...) -> out, for arrays of one shape
 template <class In, class Out, class... Parameters>
-auto binary(void (*protocol)(Party&, std::span<const In>, std::span<const In>,
+auto binary(void (*protocol)(ot::Party&, std::span<const In>, std::span<const In>,
                              std::type_identity_t<Parameters>..., std::span<Out>),
-            void (*cost)(CostMeter&, i64, std::type_identity_t<Parameters>...)) {
+            void (*cost)(ot::CostMeter&, i64, std::type_identity_t<Parameters>...)) {
   return [protocol, cost](TwoPartySession& session, const py::array& a, const py::array& b,
                           Parameters... parameters) {
     const auto left = view<In>(a, "a");
@@ -73,11 +78,13 @@ auto binary(void (*protocol)(Party&, std::span<const In>, std::span<const In>,
     Result<Out> out(session, shape_of(a));
     session.run_divided(
         size(left),
-        [&](Party& party, LaneRange range) {
+        [&](ot::Party& party, twopc::LaneRange range) {
           protocol(party, part(left, range), part(right, range), parameters...,
                    part(out.span, range));
         },
-        [&](CostMeter& meter, LaneRange range) { cost(meter, range.count, parameters...); });
+        [&](ot::CostMeter& meter, twopc::LaneRange range) {
+          cost(meter, range.count, parameters...);
+        });
     return out.array;
   };
 }

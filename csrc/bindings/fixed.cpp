@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python names of the fixed-point functions: one line of kFunctions each.
+// Python names of the fixed-point functions: one line of kFixedPointFunctions each.
 #include <string>
 
 #include "bindings/elementwise.h"
 #include "functions/fixed/exponential.h"
-#include "functions/fixed/exponential_form.h"
 #include "functions/fixed/exponential_product.h"
 #include "functions/fixed/exponential_spline.h"
 #include "functions/fixed/logarithm.h"
@@ -19,44 +18,40 @@ namespace {
 
 struct FixedPointFunction {
   const char* name;
-  void (*protocol)(Party&, std::span<const u64>, FixedFormat, FixedFormat, std::span<u64>);
-  void (*twin)(std::span<const i64>, FixedFormat, FixedFormat, std::span<i64>);
-  void (*cost)(CostMeter&, i64, FixedFormat, FixedFormat);
+  fixed::FixedFunction function;
+  void (*twin)(std::span<const i64>, fixed::FixedFormat, fixed::FixedFormat, std::span<i64>);
   const char* doc;
 };
 
-using F = SmoothFunction;
+using F = fixed::SmoothFunction;
 
-constexpr FixedPointFunction kFunctions[] = {
-    {"exp_negative", exp_negative, clear_exp_negative, cost_exp_negative, "e^x for x <= 0"},
-    {"exp_negative_spline", exp_negative_spline, clear_exp_negative_spline,
-     cost_exp_negative_spline, "e^x for x <= 0 by a piecewise polynomial"},
-    {"exp_negative_exact", exp_negative_exact, clear_exp_negative_exact, cost_exp_negative_exact,
+constexpr FixedPointFunction kFixedPointFunctions[] = {
+    {"exp_negative", fixed::exp_negative, fixed::clear_exp_negative, "e^x for x <= 0"},
+    {"exp_negative_spline", fixed::exp_negative_spline, fixed::clear_exp_negative_spline,
+     "e^x for x <= 0 by a piecewise polynomial"},
+    {"exp_negative_exact", fixed::exp_negative_exact, fixed::clear_exp_negative_exact,
      "e^x for x <= 0 by a product that no rounding shows in"},
-    {"exp_negative_product", exp_negative_product, clear_exp_negative_product,
-     cost_exp_negative_product,
+    {"exp_negative_product", fixed::exp_negative_product, fixed::clear_exp_negative_product,
      "e^x for x <= 0 by a product whose last place may depend on the shares"},
-    {"exp", exp, clear_exp, cost_exp, "e^x, at most the largest of the output's range"},
-    {"reciprocal", reciprocal, clear_reciprocal, cost_reciprocal, "1 / x for x > 0"},
-    {"sigmoid", smooth<F::sigmoid>, clear_smooth<F::sigmoid>, cost_smooth<F::sigmoid>,
-     "1 / (1 + e^-x)"},
-    {"tanh", smooth<F::tanh>, clear_smooth<F::tanh>, cost_smooth<F::tanh>, "hyperbolic tangent"},
-    {"rsqrt", rsqrt, clear_rsqrt, cost_rsqrt, "1 / sqrt(x) for x > 0"},
-    {"rsqrt_significant", rsqrt_significant, clear_rsqrt_significant, cost_rsqrt_significant,
+    {"exp", fixed::exp, fixed::clear_exp, "e^x, at most the largest of the output's range"},
+    {"reciprocal", fixed::reciprocal, fixed::clear_reciprocal, "1 / x for x > 0"},
+    {"sigmoid", fixed::smooth<F::sigmoid>, fixed::clear_smooth<F::sigmoid>, "1 / (1 + e^-x)"},
+    {"tanh", fixed::smooth<F::tanh>, fixed::clear_smooth<F::tanh>, "hyperbolic tangent"},
+    {"rsqrt", fixed::rsqrt, fixed::clear_rsqrt, "1 / sqrt(x) for x > 0"},
+    {"rsqrt_significant", fixed::rsqrt_significant, fixed::clear_rsqrt_significant,
      "1 / sqrt(x) for x > 0, 20 bits of it"},
-    {"sqrt", sqrt, clear_sqrt, cost_sqrt, "sqrt(x) for x >= 0"},
-    {"log", log, clear_log, cost_log, "ln x for x > 0"},
-    {"erf", smooth<F::erf>, clear_smooth<F::erf>, cost_smooth<F::erf>, "erf x"},
-    {"gelu", smooth<F::gelu>, clear_smooth<F::gelu>, cost_smooth<F::gelu>, "x Phi(x)"},
-    {"silu", smooth<F::silu>, clear_smooth<F::silu>, cost_smooth<F::silu>, "x / (1 + e^-x)"},
-    {"sin", sin, clear_sin, cost_sin, "sine of radians"},
-    {"cos", cos, clear_cos, cost_cos, "cosine of radians"},
-    {"sin_product", sin_product, clear_sin_product, cost_sin_product,
+    {"sqrt", fixed::sqrt, fixed::clear_sqrt, "sqrt(x) for x >= 0"},
+    {"log", fixed::log, fixed::clear_log, "ln x for x > 0"},
+    {"erf", fixed::smooth<F::erf>, fixed::clear_smooth<F::erf>, "erf x"},
+    {"gelu", fixed::smooth<F::gelu>, fixed::clear_smooth<F::gelu>, "x Phi(x)"},
+    {"silu", fixed::smooth<F::silu>, fixed::clear_smooth<F::silu>, "x / (1 + e^-x)"},
+    {"sin", fixed::sin, fixed::clear_sin, "sine of radians"},
+    {"cos", fixed::cos, fixed::clear_cos, "cosine of radians"},
+    {"sin_product", fixed::sin_product, fixed::clear_sin_product,
      "sine of radians by products whose last place may depend on the shares"},
-    {"cos_product", cos_product, clear_cos_product, cost_cos_product,
+    {"cos_product", fixed::cos_product, fixed::clear_cos_product,
      "cosine of radians by products whose last place may depend on the shares"},
-    {"softplus", smooth<F::softplus>, clear_smooth<F::softplus>, cost_smooth<F::softplus>,
-     "ln(1 + e^x)"},
+    {"softplus", fixed::smooth<F::softplus>, fixed::clear_smooth<F::softplus>, "ln(1 + e^x)"},
 };
 
 std::span<const i64> signed_view(const py::array& x) {
@@ -69,15 +64,18 @@ void define(py::module_& m, const FixedPointFunction& f) {
       f.name,
       [f](TwoPartySession& session, const py::array& x, int in_bits, int in_scale, int out_bits,
           int out_scale) {
-        const FixedFormat in{in_bits, in_scale}, out{out_bits, out_scale};
+        const fixed::FixedFormat in{in_bits, in_scale}, out{out_bits, out_scale};
         const auto words = view<u64>(x, "x");
         Result<u64> y(session, shape_of(x));
         session.run_divided(
             size(words),
-            [&](Party& party, LaneRange range) {
-              f.protocol(party, part(words, range), in, out, part(y.span, range));
+            [&](ot::Party& party, twopc::LaneRange range) {
+              fixed::evaluate_function(party, f.function, part(words, range), in, out,
+                                       part(y.span, range));
             },
-            [&](CostMeter& meter, LaneRange range) { f.cost(meter, range.count, in, out); });
+            [&](ot::CostMeter& meter, twopc::LaneRange range) {
+              fixed::cost_function(meter, f.function, range.count, in, out);
+            });
         return y.array;
       },
       "session"_a, "x"_a, "in_bits"_a, "in_scale"_a, "out_bits"_a, "out_scale"_a,
@@ -101,24 +99,25 @@ void define(py::module_& m, const FixedPointFunction& f) {
 struct NamedForm {
   const char* name;
   const char* function;
-  ExponentialForm form;
+  fixed::ExponentialForm form;
 };
 
-constexpr NamedForm kForms[] = {{"table", "exp_negative", ExponentialForm::table},
-                                {"spline", "exp_negative_spline", ExponentialForm::spline},
-                                {"exact", "exp_negative_exact", ExponentialForm::exact},
-                                {"product", "exp_negative_product", ExponentialForm::product}};
+constexpr NamedForm kForms[] = {
+    {"table", "exp_negative", fixed::ExponentialForm::table},
+    {"spline", "exp_negative_spline", fixed::ExponentialForm::spline},
+    {"exact", "exp_negative_exact", fixed::ExponentialForm::exact},
+    {"product", "exp_negative_product", fixed::ExponentialForm::product}};
 
 // The function that computes e^x, x <= 0, in form `wanted`, or in the cheapest one for "auto" and
-// where the formats have no such form.
+// if the formats have no such form.
 const char* exp_negative_function(const std::string& wanted, int in_bits, int in_scale,
                                   int out_bits, int out_scale) {
-  const FixedFormat in{in_bits, in_scale}, out{out_bits, out_scale};
+  const fixed::FixedFormat in{in_bits, in_scale}, out{out_bits, out_scale};
   for (const NamedForm& named : kForms)
-    if (named.name == wanted &&
-        (named.form == ExponentialForm::table || has_exponential_form(named.form, in, out)))
+    if (named.name == wanted && (named.form == fixed::ExponentialForm::table ||
+                                 fixed::has_exponential_form(named.form, in, out)))
       return named.function;
-  const ExponentialForm cheapest = cheapest_exponential_form(in, out);
+  const fixed::ExponentialForm cheapest = fixed::cheapest_exponential_form(in, out);
   for (const NamedForm& named : kForms)
     if (named.form == cheapest) return named.function;
   throw InvalidArgument("exp_negative_function: no form");
@@ -130,7 +129,7 @@ void define_fixed_point_functions(py::module_& m) {
   m.def("exp_negative_function", &exp_negative_function, "form"_a, "in_bits"_a, "in_scale"_a,
         "out_bits"_a, "out_scale"_a,
         "Name of the function that computes e^x for x <= 0 in this form, or in the cheapest");
-  for (const FixedPointFunction& f : kFunctions) define(m, f);
+  for (const FixedPointFunction& f : kFixedPointFunctions) define(m, f);
 }
 
 }  // namespace privml::bindings

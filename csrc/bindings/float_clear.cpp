@@ -7,7 +7,7 @@
 namespace privml::bindings {
 namespace {
 
-using Value = FloatValue;
+using Value = floating::FloatValue;
 
 void define_operations(py::module_& m) {
   const auto unary = [&](const char* name, const char* doc, auto function) {
@@ -19,56 +19,60 @@ void define_operations(py::module_& m) {
   const auto relation = [&](const char* name, const char* doc, auto function) {
     m.def(name, clear_binary_float<u8>(function), "a"_a, "b"_a, "p"_a, "q"_a, doc);
   };
-  using F = FloatFormat;
-  binary("clear_add", "a + b", [](Value a, Value b, F f) { return clear_float_add(a, b, f); });
+  using F = floating::FloatFormat;
+  binary("clear_add", "a + b",
+         [](Value a, Value b, F f) { return floating::clear_float_add(a, b, f); });
   binary("clear_subtract", "a - b",
-         [](Value a, Value b, F f) { return clear_float_subtract(a, b, f); });
+         [](Value a, Value b, F f) { return floating::clear_float_subtract(a, b, f); });
   binary("clear_multiply", "a b",
-         [](Value a, Value b, F f) { return clear_float_multiply(a, b, f); });
+         [](Value a, Value b, F f) { return floating::clear_float_multiply(a, b, f); });
   binary("clear_divide", "a / b; x / 0 is infinity, 0 / 0 is 0",
-         [](Value a, Value b, F f) { return clear_float_divide(a, b, f); });
+         [](Value a, Value b, F f) { return floating::clear_float_divide(a, b, f); });
   binary("clear_maximum", "the larger one",
-         [](Value a, Value b, F) { return clear_float_maximum(a, b); });
+         [](Value a, Value b, F) { return floating::clear_float_maximum(a, b); });
   relation("clear_less_than", "[a < b]",
-           [](Value a, Value b, F) { return clear_float_less_than(a, b); });
+           [](Value a, Value b, F) { return floating::clear_float_less_than(a, b); });
   relation("clear_less_equal", "[a <= b]",
-           [](Value a, Value b, F) { return clear_float_less_equal(a, b); });
-  relation("clear_equal", "[a = b]", [](Value a, Value b, F) { return clear_float_equal(a, b); });
+           [](Value a, Value b, F) { return floating::clear_float_less_equal(a, b); });
+  relation("clear_equal", "[a = b]",
+           [](Value a, Value b, F) { return floating::clear_float_equal(a, b); });
   unary("clear_sqrt", "square root of the magnitude",
-        [](Value a, F f) { return clear_float_sqrt(a, f); });
-  unary("clear_negate", "-x", [](Value a, F) { return clear_float_negate(a); });
-  unary("clear_absolute", "|x|", [](Value a, F) { return clear_float_absolute(a); });
-  unary("clear_relu", "max(x, 0)", [](Value a, F f) { return clear_float_relu(a, f); });
+        [](Value a, F f) { return floating::clear_float_sqrt(a, f); });
+  unary("clear_negate", "-x", [](Value a, F) { return floating::clear_float_negate(a); });
+  unary("clear_absolute", "|x|", [](Value a, F) { return floating::clear_float_absolute(a); });
+  unary("clear_relu", "max(x, 0)", [](Value a, F f) { return floating::clear_float_relu(a, f); });
   unary("clear_round_to_integer", "the nearest integer, ties to even",
-        [](Value a, F f) { return clear_float_round_to_integer(a, f); });
+        [](Value a, F f) { return floating::clear_float_round_to_integer(a, f); });
 }
 
 void expect_fixed_format(int bits, int scale) {
   expect(bits >= 2 && bits <= 64 && scale >= 0 && scale < 64, "fixed format out of range");
 }
 
-void define_conversions(py::module_& m) {
+void define_clear_conversions(py::module_& m) {
   m.def(
       "clear_from_fixed",
       [](const py::array& x, int bits, int scale, int p, int q) {
-        const FloatFormat f{p, q};
-        expect_word_format(f);
+        const floating::FloatFormat f{p, q};
+        floating::expect_word_format(f);
         expect_fixed_format(bits, scale);
         const auto in = view<u64>(x, "x");
         return each<u64>(shape_of(x), [&](i64 i) {
-          return word_from_value(clear_float_from_fixed(to_signed(in[i], bits), scale, f), f);
+          return floating::word_from_value(
+              floating::clear_float_from_fixed(to_signed(in[i], bits), scale, f), f);
         });
       },
       "x"_a, "bits"_a, "scale"_a, "p"_a, "q"_a, "signed x / 2^scale to the nearest float");
   m.def(
       "clear_to_fixed",
       [](const py::array& x, int p, int q, int bits, int scale) {
-        const FloatFormat f{p, q};
-        expect_word_format(f);
+        const floating::FloatFormat f{p, q};
+        floating::expect_word_format(f);
         expect_fixed_format(bits, scale);
         const auto in = view<u64>(x, "x");
         return each<u64>(shape_of(x), [&](i64 i) {
-          return static_cast<u64>(clear_float_to_fixed(value_from_word(in[i], f), f, bits, scale));
+          return static_cast<u64>(
+              floating::clear_float_to_fixed(floating::value_from_word(in[i], f), f, bits, scale));
         });
       },
       "x"_a, "p"_a, "q"_a, "bits"_a, "scale"_a,
@@ -76,12 +80,13 @@ void define_conversions(py::module_& m) {
   m.def(
       "clear_cast",
       [](const py::array& x, int p, int q, int to_p, int to_q) {
-        const FloatFormat from{p, q}, to{to_p, to_q};
-        expect_word_format(from);
-        expect_word_format(to);
+        const floating::FloatFormat from{p, q}, to{to_p, to_q};
+        floating::expect_word_format(from);
+        floating::expect_word_format(to);
         const auto in = view<u64>(x, "x");
         return each<u64>(shape_of(x), [&](i64 i) {
-          return word_from_value(clear_float_cast(value_from_word(in[i], from), from, to), to);
+          return floating::word_from_value(
+              floating::clear_float_cast(floating::value_from_word(in[i], from), from, to), to);
         });
       },
       "x"_a, "p"_a, "q"_a, "to_p"_a, "to_q"_a, "to another format, rounded");
@@ -91,7 +96,7 @@ void define_conversions(py::module_& m) {
 
 void define_clear_float_primitives(py::module_& m) {
   define_operations(m);
-  define_conversions(m);
+  define_clear_conversions(m);
 }
 
 }  // namespace privml::bindings

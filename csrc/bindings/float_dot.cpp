@@ -13,14 +13,15 @@ void define_clear_steps(py::module_& m) {
   m.def(
       "clear_align",
       [](const py::array& x, const py::array& shifts, int p, int q, int guard) {
-        const FloatFormat f{p, q};
-        expect_word_format(f);
+        const floating::FloatFormat f{p, q};
+        floating::expect_word_format(f);
         expect(guard >= 0 && q + guard <= 31, "align: guard bits out of range");
         expect(shape_of(x) == shape_of(shifts), "x and shifts: shapes differ");
         const auto in = view<u64>(x, "x"), shift = view<u64>(shifts, "shifts");
         return each<u64>(shape_of(x), [&](i64 i) {
           const auto distance = static_cast<i64>(shift[i] & low_mask(f.exponent_bits()));
-          return static_cast<u64>(clear_float_align(value_from_word(in[i], f), distance, f, guard));
+          return static_cast<u64>(
+              floating::clear_float_align(floating::value_from_word(in[i], f), distance, f, guard));
         });
       },
       "x"_a, "shifts"_a, "p"_a, "q"_a, "guard"_a,
@@ -28,14 +29,15 @@ void define_clear_steps(py::module_& m) {
   m.def(
       "clear_from_sum",
       [](const py::array& sums, const py::array& exponents, int p, int q, int bits, int fraction) {
-        const FloatFormat f{p, q};
-        expect_word_format(f);
+        const floating::FloatFormat f{p, q};
+        floating::expect_word_format(f);
         expect(bits >= 2 && bits <= 64, "from_sum: bits must lie in 2..64");
         expect(shape_of(sums) == shape_of(exponents), "sums and exponents: shapes differ");
         const auto in = view<u64>(sums, "sums"), exponent = view<u64>(exponents, "exponents");
         return each<u64>(shape_of(sums), [&](i64 i) {
           const i64 own = to_signed(exponent[i], f.exponent_bits());
-          return word_from_value(clear_float_from_sum(to_signed(in[i], bits), own, f, fraction), f);
+          return floating::word_from_value(
+              floating::clear_float_from_sum(to_signed(in[i], bits), own, f, fraction), f);
         });
       },
       "sums"_a, "exponents"_a, "p"_a, "q"_a, "bits"_a, "fraction"_a,
@@ -47,17 +49,19 @@ void define_steps(py::module_& m) {
       "align",
       [](TwoPartySession& session, const py::array& x, const py::array& shifts, int p, int q,
          int guard, int bits) {
-        const FloatFormat f{p, q};
-        expect_word_format(f);
+        const floating::FloatFormat f{p, q};
+        floating::expect_word_format(f);
         expect(shape_of(x) == shape_of(shifts), "x and shifts: shapes differ");
         const auto in = view<u64>(x, "x"), shift = view<u64>(shifts, "shifts");
         return run_float<u64>(
             session, shape_of(x),
-            [&](Party& party, LaneRange range, std::span<u64> out) {
-              float_align(party, unpacked(party, in, range, f), part(shift, range), f, guard, bits,
-                          out);
+            [&](ot::Party& party, twopc::LaneRange range, std::span<u64> out) {
+              floating::float_align(party, unpacked(party, in, range, f), part(shift, range), f,
+                                    guard, bits, out);
             },
-            [&](CostMeter& meter, i64 n) { cost_float_align(meter, n, f, guard, bits); });
+            [&](ot::CostMeter& meter, i64 n) {
+              floating::cost_float_align(meter, n, f, guard, bits);
+            });
       },
       "session"_a, "x"_a, "shifts"_a, "p"_a, "q"_a, "guard"_a, "bits"_a,
       "clear_align() on shares, into a ring of `bits` bits");
@@ -65,33 +69,37 @@ void define_steps(py::module_& m) {
       "from_sum",
       [](TwoPartySession& session, const py::array& sums, const py::array& exponents, int p, int q,
          int bits, int fraction) {
-        const FloatFormat f{p, q};
-        expect_word_format(f);
+        const floating::FloatFormat f{p, q};
+        floating::expect_word_format(f);
         expect(shape_of(sums) == shape_of(exponents), "sums and exponents: shapes differ");
         const auto in = view<u64>(sums, "sums"), exponent = view<u64>(exponents, "exponents");
         return run_to_words(
             session, shape_of(sums), f,
-            [&](Party& party, LaneRange range, FloatSpan out) {
-              float_from_sum(party, part(in, range), part(exponent, range), f, bits, fraction, out);
+            [&](ot::Party& party, twopc::LaneRange range, floating::FloatSpan out) {
+              floating::float_from_sum(party, part(in, range), part(exponent, range), f, bits,
+                                       fraction, out);
             },
-            [&](CostMeter& meter, i64 n) { cost_float_from_sum(meter, n, f, bits, fraction); });
+            [&](ot::CostMeter& meter, i64 n) {
+              floating::cost_float_from_sum(meter, n, f, bits, fraction);
+            });
       },
       "session"_a, "sums"_a, "exponents"_a, "p"_a, "q"_a, "bits"_a, "fraction"_a,
       "clear_from_sum() on shares");
   m.def(
       "select",
       [](TwoPartySession& session, const py::array& bits, const py::array& x, int p, int q) {
-        const FloatFormat f{p, q};
-        expect_word_format(f);
+        const floating::FloatFormat f{p, q};
+        floating::expect_word_format(f);
         expect(shape_of(bits) == shape_of(x), "bits and x: shapes differ");
         const auto chosen = view<u8>(bits, "bits");
         const auto in = view<u64>(x, "x");
         return run_to_words(
             session, shape_of(x), f,
-            [&](Party& party, LaneRange range, FloatSpan out) {
-              float_select(party, part(chosen, range), unpacked(party, in, range, f), f, out);
+            [&](ot::Party& party, twopc::LaneRange range, floating::FloatSpan out) {
+              floating::float_select(party, part(chosen, range), unpacked(party, in, range, f), f,
+                                     out);
             },
-            [&](CostMeter& meter, i64 n) { cost_float_select(meter, n, f); });
+            [&](ot::CostMeter& meter, i64 n) { floating::cost_float_select(meter, n, f); });
       },
       "session"_a, "bits"_a, "x"_a, "p"_a, "q"_a, "x where the XOR-shared bit is 1, else +0");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Python names of the functions of float32: one line of kFunctions each.
+// Python names of the functions of float32: one line of kFloatFunctions each.
 #include <string>
 
 #include "bindings/float_session.h"
@@ -19,39 +19,47 @@ namespace {
 
 struct FloatFunction {
   const char* name;
-  void (*protocol)(Party&, FloatView, FloatSpan);
-  FloatValue (*twin)(FloatValue);
-  void (*cost)(CostMeter&, i64);
+  void (*protocol)(ot::Party&, floating::FloatView, floating::FloatSpan);
+  floating::FloatValue (*twin)(floating::FloatValue);
+  void (*cost)(ot::CostMeter&, i64);
   const char* doc;
 };
 
-constexpr FloatFunction kFunctions[] = {
-    {"sin_pi", float_sin_pi, clear_float_sin_pi, cost_float_sin_pi, "sin(pi x)"},
-    {"cos_pi", float_cos_pi, clear_float_cos_pi, cost_float_cos_pi, "cos(pi x)"},
-    {"tan_pi", float_tan_pi, clear_float_tan_pi, cost_float_tan_pi,
+constexpr FloatFunction kFloatFunctions[] = {
+    {"sin_pi", floating::float_sin_pi, floating::clear_float_sin_pi, floating::cost_float_sin_pi,
+     "sin(pi x)"},
+    {"cos_pi", floating::float_cos_pi, floating::clear_float_cos_pi, floating::cost_float_cos_pi,
+     "cos(pi x)"},
+    {"tan_pi", floating::float_tan_pi, floating::clear_float_tan_pi, floating::cost_float_tan_pi,
      "tan(pi x); infinite at the half-integers"},
-    {"exp2", float_exp2, clear_float_exp2, cost_float_exp2, "2^x"},
-    {"exp", float_exp, clear_float_exp, cost_float_exp, "e^x"},
-    {"log2", float_log2, clear_float_log2, cost_float_log2, "log2 |x|"},
-    {"log", float_log, clear_float_log, cost_float_log, "ln |x|"},
-    {"rsqrt", float_rsqrt, clear_float_rsqrt, cost_float_rsqrt, "1 / sqrt |x|"},
-    {"sigmoid", float_sigmoid, clear_float_sigmoid, cost_float_sigmoid, "1 / (1 + e^-x)"},
-    {"tanh", float_tanh, clear_float_tanh, cost_float_tanh, "hyperbolic tangent"},
-    {"erf", float_erf, clear_float_erf, cost_float_erf, "error function"},
-    {"gelu", float_gelu, clear_float_gelu, cost_float_gelu, "x Phi(x)"},
+    {"exp2", floating::float_exp2, floating::clear_float_exp2, floating::cost_float_exp2, "2^x"},
+    {"exp", floating::float_exp, floating::clear_float_exp, floating::cost_float_exp, "e^x"},
+    {"log2", floating::float_log2, floating::clear_float_log2, floating::cost_float_log2,
+     "log2 |x|"},
+    {"log", floating::float_log, floating::clear_float_log, floating::cost_float_log, "ln |x|"},
+    {"rsqrt", floating::float_rsqrt, floating::clear_float_rsqrt, floating::cost_float_rsqrt,
+     "1 / sqrt |x|"},
+    {"sigmoid", floating::float_sigmoid, floating::clear_float_sigmoid,
+     floating::cost_float_sigmoid, "1 / (1 + e^-x)"},
+    {"tanh", floating::float_tanh, floating::clear_float_tanh, floating::cost_float_tanh,
+     "hyperbolic tangent"},
+    {"erf", floating::float_erf, floating::clear_float_erf, floating::cost_float_erf,
+     "error function"},
+    {"gelu", floating::float_gelu, floating::clear_float_gelu, floating::cost_float_gelu,
+     "x Phi(x)"},
 };
 
-void expect_float32(FloatFormat f) {
-  expect(f == kFloat32, "float function: the format must be (8, 23); cast others to it");
+void expect_float32(floating::FloatFormat f) {
+  expect(f == floating::kFloat32, "float function: the format must be (8, 23); cast others to it");
 }
 
 void define(py::module_& m, const FloatFunction& f) {
-  const auto protocol = [f](Party& party, FloatView a, FloatFormat, FloatSpan out) {
-    f.protocol(party, a, out);
-  };
-  const auto cost = [f](CostMeter& meter, i64 n, FloatFormat) { f.cost(meter, n); };
+  const auto protocol = [f](ot::Party& party, floating::FloatView a, floating::FloatFormat,
+                            floating::FloatSpan out) { f.protocol(party, a, out); };
+  const auto cost = [f](ot::CostMeter& meter, i64 n, floating::FloatFormat) { f.cost(meter, n); };
   const auto run = float_unary(protocol, cost);
-  const auto clear = clear_unary_float([f](FloatValue a, FloatFormat) { return f.twin(a); });
+  const auto clear =
+      clear_unary_float([f](floating::FloatValue a, floating::FloatFormat) { return f.twin(a); });
   m.def(
       f.name,
       [run](TwoPartySession& session, const py::array& x, int p, int q) {
@@ -70,15 +78,16 @@ void define(py::module_& m, const FloatFunction& f) {
 }  // namespace
 
 void define_float_functions(py::module_& m) {
-  for (const FloatFunction& f : kFunctions) define(m, f);
+  for (const FloatFunction& f : kFloatFunctions) define(m, f);
   m.def(
       "power",
       [](TwoPartySession& session, const py::array& x, int exponent, int p, int q) {
-        const auto protocol = [exponent](Party& party, FloatView a, FloatFormat f, FloatSpan out) {
-          float_power(party, a, exponent, f, out);
+        const auto protocol = [exponent](ot::Party& party, floating::FloatView a,
+                                         floating::FloatFormat f, floating::FloatSpan out) {
+          floating::float_power(party, a, exponent, f, out);
         };
-        const auto cost = [exponent](CostMeter& meter, i64 n, FloatFormat f) {
-          cost_float_power(meter, n, exponent, f);
+        const auto cost = [exponent](ot::CostMeter& meter, i64 n, floating::FloatFormat f) {
+          floating::cost_float_power(meter, n, exponent, f);
         };
         return float_unary(protocol, cost)(session, x, p, q);
       },
@@ -87,9 +96,9 @@ void define_float_functions(py::module_& m) {
   m.def(
       "clear_power",
       [](const py::array& x, int exponent, int p, int q) {
-        expect(std::abs(exponent) <= kMostWholePower, "power: exponents lie in -64..64");
-        return clear_unary_float([exponent](FloatValue a, FloatFormat f) {
-          return clear_float_power(a, exponent, f);
+        expect(std::abs(exponent) <= floating::kMostWholePower, "power: exponents lie in -64..64");
+        return clear_unary_float([exponent](floating::FloatValue a, floating::FloatFormat f) {
+          return floating::clear_float_power(a, exponent, f);
         })(x, p, q);
       },
       "x"_a, "exponent"_a, "p"_a, "q"_a, "x^exponent, as the protocol computes it");

@@ -9,10 +9,10 @@
 namespace privml::bindings {
 
 // A lane's part of the words, unpacked.
-inline FloatVector unpacked(Party& party, std::span<const u64> words, LaneRange range,
-                            FloatFormat f) {
-  FloatVector out(range.count);
-  unpack_words(part(words, range), f, party.rank, out);
+inline floating::FloatVector unpacked(ot::Party& party, std::span<const u64> words,
+                                      twopc::LaneRange range, floating::FloatFormat f) {
+  floating::FloatVector out(range.count);
+  floating::unpack_words(part(words, range), f, party.rank, out);
   return out;
 }
 
@@ -22,21 +22,23 @@ auto run_float(TwoPartySession& session, const Shape& shape, Protocol protocol, 
   Result<Out> out(session, shape);
   session.run_divided(
       size(out.span),
-      [&](Party& party, LaneRange range) { protocol(party, range, part(out.span, range)); },
-      [&](CostMeter& meter, LaneRange range) { cost(meter, range.count); });
+      [&](ot::Party& party, twopc::LaneRange range) {
+        protocol(party, range, part(out.span, range));
+      },
+      [&](ot::CostMeter& meter, twopc::LaneRange range) { cost(meter, range.count); });
   return out.array;
 }
 
 // The same as words of f.
 template <class Protocol, class Cost>
-auto run_to_words(TwoPartySession& session, const Shape& shape, FloatFormat f, Protocol protocol,
-                  Cost cost) {
+auto run_to_words(TwoPartySession& session, const Shape& shape, floating::FloatFormat f,
+                  Protocol protocol, Cost cost) {
   return run_float<u64>(
       session, shape,
-      [&](Party& party, LaneRange range, std::span<u64> words) {
-        FloatVector result(range.count);
+      [&](ot::Party& party, twopc::LaneRange range, std::span<u64> words) {
+        floating::FloatVector result(range.count);
         protocol(party, range, result.span());
-        pack_words(result, f, party.rank, words);
+        floating::pack_words(result, f, party.rank, words);
       },
       cost);
 }
@@ -45,15 +47,15 @@ auto run_to_words(TwoPartySession& session, const Shape& shape, FloatFormat f, P
 template <class Protocol, class Cost>
 auto float_unary(Protocol protocol, Cost cost) {
   return [protocol, cost](TwoPartySession& session, const py::array& x, int p, int q) {
-    const FloatFormat f{p, q};
-    expect_word_format(f);
+    const floating::FloatFormat f{p, q};
+    floating::expect_word_format(f);
     const auto in = view<u64>(x, "x");
     return run_to_words(
         session, shape_of(x), f,
-        [&](Party& party, LaneRange range, FloatSpan out) {
+        [&](ot::Party& party, twopc::LaneRange range, floating::FloatSpan out) {
           protocol(party, unpacked(party, in, range, f), f, out);
         },
-        [&](CostMeter& meter, i64 n) { cost(meter, n, f); });
+        [&](ot::CostMeter& meter, i64 n) { cost(meter, n, f); });
   };
 }
 
@@ -62,14 +64,14 @@ template <class Out, class Protocol, class Cost>
 auto float_binary(Protocol protocol, Cost cost) {
   return [protocol, cost](TwoPartySession& session, const py::array& a, const py::array& b, int p,
                           int q) {
-    const FloatFormat f{p, q};
-    expect_word_format(f);
+    const floating::FloatFormat f{p, q};
+    floating::expect_word_format(f);
     const auto left = view<u64>(a, "a"), right = view<u64>(b, "b");
     expect(shape_of(a) == shape_of(b), "a and b: shapes differ");
-    const auto run = [&](Party& party, LaneRange range, auto out) {
+    const auto run = [&](ot::Party& party, twopc::LaneRange range, auto out) {
       protocol(party, unpacked(party, left, range, f), unpacked(party, right, range, f), f, out);
     };
-    const auto price = [&](CostMeter& meter, i64 n) { cost(meter, n, f); };
+    const auto price = [&](ot::CostMeter& meter, i64 n) { cost(meter, n, f); };
     if constexpr (std::is_same_v<Out, u8>) {
       return run_float<u8>(session, shape_of(a), run, price);
     } else {

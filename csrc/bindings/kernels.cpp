@@ -16,10 +16,10 @@ void define_kernels(py::module_& m) {
       "transfer_kernels",
       [] {
         py::dict kernels;
-        kernels["AES"] = aes_backend_name(best_aes_backend());
+        kernels["AES"] = crypto::aes_backend_name(crypto::best_aes_backend());
         kernels["transposes"] = transpose_kernel();
-        kernels["checks"] = gf128_kernel();
-        kernels["digests"] = lane_digest_kernel();
+        kernels["checks"] = crypto::gf128_kernel();
+        kernels["digests"] = crypto::lane_digest_kernel();
         return kernels;
       },
       "The instruction sets that oblivious transfers use here, by task. PRIVML_CPU limits them.");

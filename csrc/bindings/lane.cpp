@@ -9,9 +9,9 @@
 namespace privml::bindings {
 namespace {
 
-constexpr int kSetup = static_cast<int>(Phase::setup);
-constexpr int kPreprocess = static_cast<int>(Phase::preprocess);
-constexpr int kOnline = static_cast<int>(Phase::online);
+constexpr int kSetup = static_cast<int>(ot::Phase::setup);
+constexpr int kPreprocess = static_cast<int>(ot::Phase::preprocess);
+constexpr int kOnline = static_cast<int>(ot::Phase::online);
 
 double seconds_of(const LaneCount& count) {
   return count.phases[kPreprocess].seconds + count.phases[kOnline].seconds;
@@ -53,31 +53,31 @@ LaneCount together(const LaneCount& a, const LaneCount& b) {
   return sum;
 }
 
-Lane::Lane(std::shared_ptr<Channel> channel, std::shared_ptr<Channel> refill_channel, int rank,
-           const OtConfig& config, const Refill::OnFailure& on_failure)
+Lane::Lane(std::shared_ptr<net::Channel> channel, std::shared_ptr<net::Channel> refill_channel,
+           int rank, const ot::OtConfig& config, const ot::Refill::OnFailure& on_failure)
     : rank_(rank), channel_(std::move(channel)), refill_channel_(std::move(refill_channel)) {
   expect(channel_ != nullptr, "a lane needs a channel");
-  tagged_ = tagged(channel_.get());
+  tagged_ = net::tagged(channel_.get());
   channel_->set_depth(0);
   opened_ = channel_->traffic();
   // Whatever makes correlations later works on the channel of its set-up.
-  Channel& makes = refill_channel_ ? *refill_channel_ : *channel_;
+  net::Channel& makes = refill_channel_ ? *refill_channel_ : *channel_;
   makes.set_depth(0);
-  resources_ = make_party_resources(makes, rank, config);
+  resources_ = ot::make_party_resources(makes, rank, config);
   makes.flush();
-  Party& base = resources_->party();
+  ot::Party& base = resources_->party();
   if (refill_channel_) {
     channel_->set_depth(makes.traffic().depth);
-    refill_ = std::make_unique<Refill>(makes, base.sender, base.receiver, on_failure);
+    refill_ = std::make_unique<ot::Refill>(makes, base.sender, base.receiver, on_failure);
   }
-  party_.emplace(Party{rank, *channel_, base.sender, base.receiver, base.prg, base.hash,
-                       base.correlation_bits, base.ledger, refill_.get()});
+  party_.emplace(ot::Party{rank, *channel_, base.sender, base.receiver, base.prg, base.hash,
+                           base.correlation_bits, base.ledger, refill_.get()});
   finish(0);
 }
 
-Lane::Lane(int rank, const RcotCost& rcot, bool refill) : rank_(rank) {
+Lane::Lane(int rank, const ot::RcotCost& rcot, bool refill) : rank_(rank) {
   meter_.emplace(rcot);
-  cost_party_resources(*meter_);
+  ot::cost_party_resources(*meter_);
   if (refill) meter_->begin_refill();
   setup_bytes_ = meter_->bytes;
   setup_depth_ = meter_->depth;
@@ -88,7 +88,7 @@ void Lane::set_chunk_factor(i64 factor) {
   (meter_ ? meter_->chunk_factor : party_->chunk_factor) = factor;
 }
 
-void Lane::set_account(std::shared_ptr<const Account> account) {
+void Lane::set_account(std::shared_ptr<const net::Account> account) {
   if (tagged_ != nullptr) tagged_->set_account(std::move(account), true);
 }
 
@@ -134,18 +134,18 @@ void Lane::finish(double seconds) {
 LaneCount Lane::count() const {
   const std::lock_guard lock(mutex_);
   LaneCount now = count_;
-  const PhaseCount refilled = refill_ ? refill_->count() : refilled_;
+  const ot::PhaseCount refilled = refill_ ? refill_->count() : refilled_;
   now.phases[kPreprocess].sent += refilled.sent;
   now.phases[kPreprocess].received += refilled.received;
   return now;
 }
 
 LaneCount Lane::measured() const {
-  const Ledger& ledger = resources_->party().ledger;
+  const ot::Ledger& ledger = resources_->party().ledger;
   LaneCount count{ledger.phases, ledger.cots_as_sender, ledger.cots_as_receiver};
-  const PhaseCount& setup = count.phases[kSetup];
-  const PhaseCount& preprocess = count.phases[kPreprocess];
-  const Traffic now = channel_->traffic();
+  const ot::PhaseCount& setup = count.phases[kSetup];
+  const ot::PhaseCount& preprocess = count.phases[kPreprocess];
+  const net::Traffic now = channel_->traffic();
   count.phases[kOnline] = {seconds_ - preprocess.seconds, now.sent - opened_.sent,
                            now.received - opened_.received,
                            now.depth - setup.depth - preprocess.depth};
@@ -159,8 +159,8 @@ LaneCount Lane::measured() const {
 LaneCount Lane::metered() const {
   const int mine = rank_, theirs = 1 - rank_;
   LaneCount count;
-  PhaseCount& setup = count.phases[kSetup];
-  PhaseCount& preprocess = count.phases[kPreprocess];
+  ot::PhaseCount& setup = count.phases[kSetup];
+  ot::PhaseCount& preprocess = count.phases[kPreprocess];
   setup = {0, setup_bytes_[mine], setup_bytes_[theirs], setup_depth_[mine]};
   preprocess = {0, meter_->preprocess_bytes[mine], meter_->preprocess_bytes[theirs],
                 meter_->preprocess_depth[mine]};

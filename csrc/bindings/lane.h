@@ -28,7 +28,7 @@ struct LaneClock {
 LaneClock later(const LaneClock& a, const LaneClock& b);
 
 struct LaneCount {
-  std::array<PhaseCount, 3> phases{};
+  std::array<ot::PhaseCount, 3> phases{};
   i64 cots_as_sender = 0;
   i64 cots_as_receiver = 0;
 };
@@ -41,22 +41,22 @@ class Lane {
  public:
   // Sets up on connected channels; the depth clock starts at 0. With a second channel, its
   // correlations are made there (refill.h), and `on_failure` learns what goes wrong with that.
-  Lane(std::shared_ptr<Channel> channel, std::shared_ptr<Channel> refill_channel, int rank,
-       const OtConfig& config, const Refill::OnFailure& on_failure = {});
+  Lane(std::shared_ptr<net::Channel> channel, std::shared_ptr<net::Channel> refill_channel,
+       int rank, const ot::OtConfig& config, const ot::Refill::OnFailure& on_failure = {});
   // A meter.
-  Lane(int rank, const RcotCost& rcot, bool refill);
+  Lane(int rank, const ot::RcotCost& rcot, bool refill);
   void set_chunk_factor(i64 factor);
 
   bool metering() const { return meter_.has_value(); }
-  Party& party() { return *party_; }
-  CostMeter& meter() { return *meter_; }
-  Channel& channel() { return *channel_; }
+  ot::Party& party() { return *party_; }
+  ot::CostMeter& meter() { return *meter_; }
+  net::Channel& channel() { return *channel_; }
   // Tags of what the lane's own channel carries (net/tagged.h); a meter has none.
-  void set_account(std::shared_ptr<const Account> account);
+  void set_account(std::shared_ptr<const net::Account> account);
   void set_tag(u64 tag);
 
   LaneClock clock() const;
-  // Lets the clock go on from `at_least` where that is a longer path.
+  // Lets the clock go on from `at_least` if that is a longer path.
   void advance(const LaneClock& at_least);
 
   // After a call of `seconds`: what was written leaves, and count() shows the call.
@@ -75,19 +75,19 @@ class Lane {
   LaneCount metered() const;
 
   int rank_;
-  std::shared_ptr<Channel> channel_;
-  Tagged* tagged_ = nullptr;  // the same
-  Traffic opened_;            // what crossed the channel before the session
-  std::shared_ptr<Channel> refill_channel_;
-  std::unique_ptr<PartyResources> resources_;
-  std::unique_ptr<Refill> refill_;
-  std::optional<Party> party_;  // on the lane's channel, with its refill
-  std::optional<CostMeter> meter_;
+  std::shared_ptr<net::Channel> channel_;
+  net::Tagged* tagged_ = nullptr;  // the same
+  net::Traffic opened_;            // what crossed the channel before the session
+  std::shared_ptr<net::Channel> refill_channel_;
+  std::unique_ptr<ot::PartyResources> resources_;
+  std::unique_ptr<ot::Refill> refill_;
+  std::optional<ot::Party> party_;  // on the lane's channel, with its refill
+  std::optional<ot::CostMeter> meter_;
   std::array<i64, 2> setup_bytes_{}, setup_depth_{};  // of the meter
   double seconds_ = 0;                                // in calls, preprocessing included
   mutable std::mutex mutex_;                          // guards what follows, and refill_'s end
   LaneCount count_;
-  PhaseCount refilled_;  // by a refill that has ended
+  ot::PhaseCount refilled_;  // by a refill that has ended
 };
 
 }  // namespace privml::bindings

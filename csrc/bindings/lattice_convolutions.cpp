@@ -7,16 +7,17 @@
 namespace privml::bindings {
 namespace {
 
-py::object choice_of(const ConvolutionTask& task, const PackingKeys& keys) {
-  const auto found = convolution_layout(task, keys.set);
+py::object choice_of(const twopc::ConvolutionTask& task, const twopc::PackingKeys& keys) {
+  const auto found = twopc::convolution_layout(task, keys.set);
   if (!found) return py::none();
-  const PackedProduct& product = found->product;
+  const twopc::PackedProduct& product = found->product;
   const lattice::ColumnChoice& columns = product.choice.columns;
-  const auto [up, down] = packed_bytes_of(product);
+  const auto [up, down] = twopc::packed_bytes_of(product);
   const i64 products =
       product.shape.outputs * (product.messages * product.shape.inner() * product.shape.count() +
-                               c1_work(product.choice, product.shape, product.messages));
-  const i64 switched = switched_digits(keys.set, product.choice.levels, product.shape.outputs);
+                               lattice::c1_work(product.choice, product.shape, product.messages));
+  const i64 switched =
+      lattice::switched_digits(keys.set, product.choice.levels, product.shape.outputs);
   const i64 sent = product.messages * ceil_div(product.shape.rows, product.choice.gap());
   const i64 answers = product.messages * ceil_div(product.shape.outputs, product.choice.gap());
   return py::dict("answer_bits"_a = columns.answer_bits, "log2_failure"_a = columns.log2_failure,
@@ -26,106 +27,111 @@ py::object choice_of(const ConvolutionTask& task, const PackingKeys& keys) {
 }
 
 // This party's words, if it owns the kernel.
-KernelUse use_of(const TwoPartySession& session, const ConvolutionTask& task, const Words& kernel) {
-  KernelUse use{task, view_if(kernel, "kernel")};
+twopc::KernelUse use_of(const TwoPartySession& session, const twopc::ConvolutionTask& task,
+                        const Words& kernel) {
+  twopc::KernelUse use{task, view_if(kernel, "kernel")};
   check_length(use.words, task.kernel, session.rank(), task.shape.kernel_count(), "kernel");
   return use;
 }
 
 // What the words are known by.
-void know(const TwoPartySession& session, KernelUse& use, const std::optional<py::bytes>& digest) {
+void know(const TwoPartySession& session, twopc::KernelUse& use,
+          const std::optional<py::bytes>& digest) {
   if (!digest) {
-    use.digest = fingerprint(use.task, use.words);
+    use.digest = twopc::fingerprint(use.task, use.words);
   } else if (session.rank() == use.task.kernel.owner) {
-    const Bytes told = view_of(*digest);
-    expect(told.size() == use.digest.size(), "digest: needs 32 bytes");
-    std::ranges::copy(told, use.digest.begin());
+    const Bytes given = view_of(*digest);
+    expect(given.size() == use.digest.size(), "digest: needs 32 bytes");
+    std::ranges::copy(given, use.digest.begin());
   }
 }
 
 // Arguments are checked before a session is touched, which a failing protocol would end.
-void check_keys(const PackingKeys& keys, const ConvolutionTask& task) {
+void check_keys(const twopc::PackingKeys& keys, const twopc::ConvolutionTask& task) {
   expect(keys.owner == task.kernel.owner,
          "lattice: the keys serve products with another party's weights");
-  expect(convolution_layout(task, keys.set).has_value(),
+  expect(twopc::convolution_layout(task, keys.set).has_value(),
          "lattice: no parameters serve this convolution");
 }
 
-void check_images(const TwoPartySession& session, const ConvolutionTask& task,
-                  std::span<const u64> x, Operand format) {
-  expect_fits(format, task.ell);
+void check_images(const TwoPartySession& session, const twopc::ConvolutionTask& task,
+                  std::span<const u64> x, twopc::Operand format) {
+  twopc::expect_fits(format, task.ell);
   expect(format.owner != task.kernel.owner, "lattice: one party owns both operands");
   check_length(x, format, session.rank(), task.shape.in_count(), "x");
 }
 
-Result<u64> results(const TwoPartySession& session, const ConvolutionShape& shape) {
+Result<u64> results(const TwoPartySession& session, const linear::ConvolutionShape& shape) {
   return {session, {shape.batch, shape.out_channels, shape.out_height(), shape.out_width()}};
 }
 
-py::array convolve(TwoPartySession& session, PackingKeys& keys, const ConvolutionTask& task,
-                   const Words& x, const Format& x_format, const Words& kernel) {
+py::array convolve(TwoPartySession& session, twopc::PackingKeys& keys,
+                   const twopc::ConvolutionTask& task, const Words& x, const Format& x_format,
+                   const Words& kernel) {
   const auto given = view_if(x, "x");
-  const Operand fx = operand(x_format);
-  const KernelUse use = use_of(session, task, kernel);
+  const twopc::Operand fx = operand(x_format);
+  const twopc::KernelUse use = use_of(session, task, kernel);
   check_keys(keys, task);
   check_images(session, task, given, fx);
   Result<u64> out = results(session, task.shape);
-  session.run([&](Party& party) { lattice_convolution(party, keys, fx, given, use, out.span); },
-              [&](CostMeter& meter) {
-                cost_lattice_convolution(meter, keys.set, keys.products, task);
-                ++keys.products;
-              });
+  session.run(
+      [&](ot::Party& party) { twopc::lattice_convolution(party, keys, fx, given, use, out.span); },
+      [&](ot::CostMeter& meter) {
+        twopc::cost_lattice_convolution(meter, keys.set, keys.products, task);
+        ++keys.products;
+      });
   return out.array;
 }
 
-PreparedProduct prepare(TwoPartySession& session, PackingKeys& keys, const ConvolutionTask& task,
-                        const Words& kernel, const std::optional<py::bytes>& digest) {
-  KernelUse use = use_of(session, task, kernel);
+twopc::PreparedProduct prepare(TwoPartySession& session, twopc::PackingKeys& keys,
+                               const twopc::ConvolutionTask& task, const Words& kernel,
+                               const std::optional<py::bytes>& digest) {
+  twopc::KernelUse use = use_of(session, task, kernel);
   know(session, use, digest);
   check_keys(keys, task);
-  PreparedProduct prepared{keys.owner, images_of(task.shape), task.ell};
-  // A meter's half tells its size alone.
+  twopc::PreparedProduct prepared{keys.owner, twopc::images_of(task.shape), task.ell};
+  // A meter's half has only its size.
   if (session.metering() && session.rank() != keys.owner)
     prepared.row_seeds.resize(static_cast<std::size_t>(task.shape.batch));
-  session.run([&](Party& party) { prepared = prepare_convolution(party, keys, use); },
-              [&](CostMeter& meter) {
-                cost_prepare_convolution(meter, keys.set, keys.products, task);
+  session.run([&](ot::Party& party) { prepared = twopc::prepare_convolution(party, keys, use); },
+              [&](ot::CostMeter& meter) {
+                twopc::cost_prepare_convolution(meter, keys.set, keys.products, task);
                 ++keys.products;
               });
   return prepared;
 }
 
-py::array online(TwoPartySession& session, PreparedProduct& prepared, const ConvolutionTask& task,
-                 const Words& x, const Format& x_format, const Words& kernel,
-                 const std::optional<py::bytes>& digest) {
+py::array online(TwoPartySession& session, twopc::PreparedProduct& prepared,
+                 const twopc::ConvolutionTask& task, const Words& x, const Format& x_format,
+                 const Words& kernel, const std::optional<py::bytes>& digest) {
   const auto given = view_if(x, "x");
-  const Operand fx = operand(x_format);
-  KernelUse use = use_of(session, task, kernel);
+  const twopc::Operand fx = operand(x_format);
+  twopc::KernelUse use = use_of(session, task, kernel);
   know(session, use, digest);
-  const MatrixShape images = images_of(task.shape);
+  const twopc::MatrixShape images = twopc::images_of(task.shape);
   expect(task.kernel.owner == prepared.owner,
          "lattice: the product was prepared for another owner");
   expect(images.inner == prepared.shape.inner && images.columns == prepared.shape.columns &&
              task.ell == prepared.ell,
          "lattice: another convolution was prepared");
-  expect_fits(task.kernel, task.ell);
+  twopc::expect_fits(task.kernel, task.ell);
   check_images(session, task, given, fx);
   expect(session.metering() || use.digest == prepared.weights,
          "lattice: the weights have changed since the product was prepared");
-  PreparedProduct taken = take_rows(prepared, images.rows);
+  twopc::PreparedProduct taken = twopc::take_rows(prepared, images.rows);
   Result<u64> out = results(session, task.shape);
   session.run(
-      [&](Party& party) {
-        prepared_convolution(party, std::move(taken), fx, given, use, out.span);
+      [&](ot::Party& party) {
+        twopc::prepared_convolution(party, std::move(taken), fx, given, use, out.span);
       },
-      [&](CostMeter& meter) { cost_prepared_convolution(meter, task); });
+      [&](ot::CostMeter& meter) { twopc::cost_prepared_convolution(meter, task); });
   return out.array;
 }
 
 }  // namespace
 
 void define_lattice_convolutions(py::module_& m) {
-  py::class_<ConvolutionTask>(
+  py::class_<twopc::ConvolutionTask>(
       m, "Convolution",
       "What both parties know of a convolution of x [n, c, h, w] with a kernel "
       "[o, c / groups, kh, kw] that one of them owns.")
@@ -133,20 +139,21 @@ void define_lattice_convolutions(py::module_& m) {
                        std::array<i64, 2> stride, std::array<i64, 4> padding,
                        std::array<i64, 2> dilation, i64 groups, const Format& kernel_format,
                        int ell) {
-             ConvolutionTask made{
+             twopc::ConvolutionTask made{
                  convolution_shape(x_shape, w_shape, stride, padding, dilation, groups),
                  operand(kernel_format), ell};
              expect(made.kernel.owner == 0 || made.kernel.owner == 1,
                     "kernels are owned by party 0 or 1");
-             expect_fits(made.kernel, ell);
+             twopc::expect_fits(made.kernel, ell);
              return made;
            }),
            "x_shape"_a, "w_shape"_a, "stride"_a, "padding"_a, "dilation"_a, "groups"_a,
            "kernel_format"_a, "ell"_a, "padding is (top, bottom, left, right)")
-      .def_property_readonly("images", [](const ConvolutionTask& c) { return c.shape.batch; })
+      .def_property_readonly("images",
+                             [](const twopc::ConvolutionTask& c) { return c.shape.batch; })
       .def(
           "of",
-          [](ConvolutionTask c, i64 images) {
+          [](twopc::ConvolutionTask c, i64 images) {
             expect(images >= 1, "convolution: needs images");
             c.shape.batch = images;
             return c;
@@ -154,7 +161,7 @@ void define_lattice_convolutions(py::module_& m) {
           "images"_a, "The same convolution of so many images.")
       .def(
           "over",
-          [](ConvolutionTask c, i64 nanoseconds) {
+          [](twopc::ConvolutionTask c, i64 nanoseconds) {
             expect(nanoseconds >= 0, "convolution: a byte takes no negative time");
             c.byte_price = nanoseconds;
             return c;
@@ -167,10 +174,10 @@ void define_lattice_convolutions(py::module_& m) {
            "None where no parameters serve.")
       .def(
           "fingerprint",
-          [](const ConvolutionTask& c, const py::array& kernel) {
+          [](const twopc::ConvolutionTask& c, const py::array& kernel) {
             const auto words = view<u64>(kernel, "kernel");
             expect(size(words) == c.shape.kernel_count(), "kernel: another shape");
-            return bytes_of(fingerprint(c, words));
+            return bytes_of(twopc::fingerprint(c, words));
           },
           "kernel"_a, "32 bytes by which prepared convolutions know their kernel.");
   m.def("lattice_convolve", &convolve, "session"_a, "keys"_a, "convolution"_a, "x"_a, "x_format"_a,

@@ -57,7 +57,7 @@ py::array matmul(const py::array& left, const py::array& right, int bits, int th
   const auto out_row = linear::strided(rows, columns), out_column = linear::strided(columns, 1);
   i64 batch = 1;
   for (size_t d = 0; d + 2 < depth; ++d) batch *= shape[d];
-  // Threads share out the batch where it is large enough, the single products where it is not.
+  // Threads share out the batch if it is large enough, the single products if it is not.
   const int over_batch = batch >= threads ? threads : 1, within = batch >= threads ? 1 : threads;
   {
     const py::gil_scoped_release without_interpreter;
@@ -75,11 +75,11 @@ py::array conv2d(const py::array& x, const py::array& w, std::array<i64, 2> stri
                  int threads) {
   const auto in = view<u64>(x, "x"), kernel = view<u64>(w, "w");
   expect(x.ndim() == 4 && w.ndim() == 4, "conv2d: x and w need four dimensions");
-  const ConvolutionShape shape{x.shape(0), x.shape(1), x.shape(2),  x.shape(3),
-                               w.shape(0), w.shape(2), w.shape(3),  groups,
-                               stride[0],  stride[1],  padding[0],  padding[1],
-                               padding[0], padding[1], dilation[0], dilation[1]};
-  expect_valid(shape);
+  const linear::ConvolutionShape shape{x.shape(0), x.shape(1), x.shape(2),  x.shape(3),
+                                       w.shape(0), w.shape(2), w.shape(3),  groups,
+                                       stride[0],  stride[1],  padding[0],  padding[1],
+                                       padding[0], padding[1], dilation[0], dilation[1]};
+  linear::expect_valid(shape);
   expect(w.shape(1) * groups == x.shape(1), "conv2d: channels of x and w do not fit");
   Result<u64> out({shape.batch, shape.out_channels, shape.out_height(), shape.out_width()});
   {

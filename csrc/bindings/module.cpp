@@ -47,11 +47,12 @@ void translate_exceptions() {
       raise("ProtocolError", error);
     } catch (const IdentityError& error) {
       raise("IdentityError", error);
-    } catch (const ProgramsDiffer& error) {
-      const py::object told = py::module_::import("privml.differences")
-                                  .attr("difference")(error.rank, error.peer, py::bytes(error.ours),
-                                                      py::bytes(error.theirs));
-      py::set_error(py::type::handle_of(told), told.attr("args")[py::int_(0)]);
+    } catch (const net::ProgramsDiffer& error) {
+      const py::object difference =
+          py::module_::import("privml.differences")
+              .attr("difference")(error.rank, error.peer, py::bytes(error.ours),
+                                  py::bytes(error.theirs));
+      py::set_error(py::type::handle_of(difference), difference.attr("args")[py::int_(0)]);
     } catch (const SecurityAbort& error) {
       raise("SecurityAbort", error);
     }

@@ -24,7 +24,7 @@ std::string text_of(const std::exception_ptr& error) {
 bool says_why(const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
-  } catch (const ProgramsDiffer&) {
+  } catch (const net::ProgramsDiffer&) {
     return true;
   } catch (...) {
     return false;
@@ -32,18 +32,18 @@ bool says_why(const std::exception_ptr& error) {
 }
 
 // Every lane's randomness differs, also in tests.
-OtConfig of_lane(OtConfig config, i64 lane) {
+ot::OtConfig of_lane(ot::OtConfig config, i64 lane) {
   if (config.test_seed) config.test_seed->hi ^= static_cast<u64>(lane) << 32;
   return config;
 }
 
-OtConfig without_secrets(OtConfig config) {
+ot::OtConfig without_secrets(ot::OtConfig config) {
   config.test_seed.reset();
   config.stored_offset.reset();
   return config;
 }
 
-py::dict count_of(const PhaseCount& count) {
+py::dict count_of(const ot::PhaseCount& count) {
   return py::dict("seconds"_a = count.seconds, "sent"_a = count.sent, "received"_a = count.received,
                   "depth"_a = count.depth);
 }
@@ -76,7 +76,7 @@ class TwoPartySession::Occupied {
   i64 held_ = 0;
 };
 
-TwoPartySession::TwoPartySession(const Channels& channels, int rank, const OtConfig& config,
+TwoPartySession::TwoPartySession(const Channels& channels, int rank, const ot::OtConfig& config,
                                  const Channels& refills)
     : shared_(std::make_shared<Shared>()), count_(static_cast<int>(channels.size())) {
   expect(!channels.empty(), "a session needs a channel");
@@ -89,7 +89,7 @@ TwoPartySession::TwoPartySession(const Channels& channels, int rank, const OtCon
   shared_->rank = rank;
   shared_->config = without_secrets(config);
   shared_->lanes.resize(channels.size());
-  run_on_lanes(
+  twopc::run_on_lanes(
       count_,
       [&](i64 lane) {
         shared_->lanes[lane] = std::make_unique<Lane>(
@@ -103,7 +103,7 @@ TwoPartySession::TwoPartySession(const Channels& channels, int rank, const OtCon
   join();
 }
 
-TwoPartySession::TwoPartySession(int rank, const OtConfig& config, int lanes, bool refill,
+TwoPartySession::TwoPartySession(int rank, const ot::OtConfig& config, int lanes, bool refill,
                                  bool counts_only)
     : shared_(std::make_shared<Shared>()), count_(lanes) {
   expect(rank == 0 || rank == 1, "rank must be 0 or 1");
@@ -112,7 +112,7 @@ TwoPartySession::TwoPartySession(int rank, const OtConfig& config, int lanes, bo
   shared_->metering = true;
   shared_->counts_only = counts_only;
   shared_->config = without_secrets(config);
-  const RcotCost rcot = rcot_cost(config);
+  const ot::RcotCost rcot = ot::rcot_cost(config);
   for (int lane = 0; lane < lanes; ++lane) {
     shared_->lanes.push_back(std::make_unique<Lane>(rank, rcot, refill));
   }
@@ -139,21 +139,22 @@ TwoPartySession TwoPartySession::lane(int index) const {
   return {shared_, first_ + index, 1};
 }
 
-void TwoPartySession::run(const std::function<void(Party&)>& protocol,
-                          const std::function<void(CostMeter&)>& cost) {
+void TwoPartySession::run(const std::function<void(ot::Party&)>& protocol,
+                          const std::function<void(ot::CostMeter&)>& cost) {
   run_parts(
-      {LaneRange{}}, [&](Party& party, LaneRange) { protocol(party); },
-      [&](CostMeter& meter, LaneRange) { cost(meter); });
+      {twopc::LaneRange{}}, [&](ot::Party& party, twopc::LaneRange) { protocol(party); },
+      [&](ot::CostMeter& meter, twopc::LaneRange) { cost(meter); });
 }
 
-void TwoPartySession::run_divided(i64 n, const std::function<void(Party&, LaneRange)>& protocol,
-                                  const std::function<void(CostMeter&, LaneRange)>& cost) {
-  run_parts(divide_over_lanes(n, count_), protocol, cost);
+void TwoPartySession::run_divided(
+    i64 n, const std::function<void(ot::Party&, twopc::LaneRange)>& protocol,
+    const std::function<void(ot::CostMeter&, twopc::LaneRange)>& cost) {
+  run_parts(twopc::divide_over_lanes(n, count_), protocol, cost);
 }
 
-void TwoPartySession::run_parts(const std::vector<LaneRange>& parts,
-                                const std::function<void(Party&, LaneRange)>& protocol,
-                                const std::function<void(CostMeter&, LaneRange)>& cost) {
+void TwoPartySession::run_parts(const std::vector<twopc::LaneRange>& parts,
+                                const std::function<void(ot::Party&, twopc::LaneRange)>& protocol,
+                                const std::function<void(ot::CostMeter&, twopc::LaneRange)>& cost) {
   const bool several = parts.size() > 1;
   const Occupied occupied(*this, several ? count_ : 1);
   py::gil_scoped_release without_interpreter;
@@ -170,18 +171,18 @@ void TwoPartySession::run_parts(const std::vector<LaneRange>& parts,
   if (several) join();
 }
 
-void TwoPartySession::call(const std::vector<LaneRange>& parts,
-                           const std::function<void(Party&, LaneRange)>& protocol) {
+void TwoPartySession::call(const std::vector<twopc::LaneRange>& parts,
+                           const std::function<void(ot::Party&, twopc::LaneRange)>& protocol) {
   const i64 count = std::ssize(parts);
   std::vector<u8> refused(parts.size(), 0);
   const auto body = [&](i64 i) {
     Lane& lane = at(i);
-    const Traffic before = lane.channel().traffic();
+    const net::Traffic before = lane.channel().traffic();
     try {
       protocol(lane.party(), parts[i]);
       lane.channel().flush();
     } catch (const InvalidArgument&) {
-      const Traffic after = lane.channel().traffic();
+      const net::Traffic after = lane.channel().traffic();
       refused[i] = after.sent == before.sent && after.received == before.received;
       throw;
     }
@@ -191,7 +192,7 @@ void TwoPartySession::call(const std::vector<LaneRange>& parts,
   };
   const Clock::time_point start = Clock::now();
   try {
-    run_on_lanes(count, body, on_failure);
+    twopc::run_on_lanes(count, body, on_failure);
   } catch (...) {
     // Wrong arguments that all lanes have refused before a byte was sent leave the session alive.
     if (std::find(refused.begin(), refused.end(), 0) == refused.end()) throw;
@@ -203,7 +204,7 @@ void TwoPartySession::call(const std::vector<LaneRange>& parts,
   for (i64 i = 0; i < count; ++i) at(i).finish(seconds);
 }
 
-void TwoPartySession::set_account(const std::shared_ptr<const Account>& account) {
+void TwoPartySession::set_account(const std::shared_ptr<const net::Account>& account) {
   const Occupied occupied(*this, count_);
   for (int i = 0; i < count_; ++i) at(i).set_account(account);
 }
@@ -236,13 +237,13 @@ void TwoPartySession::join() {
 
 void TwoPartySession::close() {
   shared_->close();
-  if (const std::exception_ptr error = shared_->untold()) std::rethrow_exception(error);
+  if (const std::exception_ptr error = shared_->unreported()) std::rethrow_exception(error);
 }
 
 TwoPartySession::Shared::~Shared() {
   std::erase(lanes, nullptr);  // of a set-up that failed
   close();                     // refills may fail until then
-  const std::exception_ptr error = untold();
+  const std::exception_ptr error = unreported();
   if (!error || Py_IsInitialized() == 0) return;
   const py::gil_scoped_acquire interpreter;
   PyErr_SetString(PyExc_RuntimeError, ("a session was not closed: " + text_of(error)).c_str());
@@ -269,7 +270,7 @@ void TwoPartySession::Shared::expect_sound() {
 void TwoPartySession::Shared::fail(const std::exception_ptr& error) {
   {
     const std::lock_guard lock(mutex);
-    // That a connection was closed is a consequence where the peer has said why.
+    // That a connection was closed is a consequence if the peer has said why.
     if ((!first && !closed) || says_why(error)) first = error;
   }
   close();
@@ -300,10 +301,10 @@ void TwoPartySession::Shared::close_channels() {
 }
 
 // What a refill has caught, once.
-std::exception_ptr TwoPartySession::Shared::untold() {
+std::exception_ptr TwoPartySession::Shared::unreported() {
   const std::lock_guard lock(mutex);
-  if (!caught || told) return nullptr;
-  told = true;
+  if (!caught || reported) return nullptr;
+  reported = true;
   return caught;
 }
 
@@ -312,7 +313,7 @@ void TwoPartySession::Shared::rethrow_first() {
   {
     const std::lock_guard lock(mutex);
     error = caught ? caught : first;
-    told = told || caught;
+    reported = reported || caught;
   }
   if (error) std::rethrow_exception(error);
   throw PeerDisconnected("this session is closed");

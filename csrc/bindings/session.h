@@ -25,21 +25,21 @@ namespace privml::bindings {
 // that error.
 class TwoPartySession {
  public:
-  using Channels = std::vector<std::shared_ptr<Channel>>;
+  using Channels = std::vector<std::shared_ptr<net::Channel>>;
   // One lane per channel; they are set up side by side. Each lane has offsets and keys of its own,
   // so that no secret and no hash input is common to two threads. With as many refill channels,
   // each lane's correlations are made on one of these.
-  TwoPartySession(const Channels& channels, int rank, const OtConfig& config,
+  TwoPartySession(const Channels& channels, int rank, const ot::OtConfig& config,
                   const Channels& refills = {});
-  // A meter; `counts_only` tells whoever calls it that values, which are zeros, are not looked at.
-  TwoPartySession(int rank, const OtConfig& config, int lanes, bool refill = false,
+  // A meter; `counts_only` tells the caller that values, which are zeros, are not looked at.
+  TwoPartySession(int rank, const ot::OtConfig& config, int lanes, bool refill = false,
                   bool counts_only = false);
 
   int rank() const { return shared_->rank; }
   bool metering() const { return shared_->metering; }
   bool counts_only() const { return shared_->counts_only; }
   int lanes() const { return count_; }
-  const OtConfig& config() const { return shared_->config; }  // without its secrets
+  const ot::OtConfig& config() const { return shared_->config; }  // without its secrets
   TwoPartySession lane(int index) const;
   // A meter of one lane that plans like this session, from party 0's side, for counts only.
   TwoPartySession twin() const;
@@ -47,18 +47,18 @@ class TwoPartySession {
   void set_chunk_factor(i64 factor);
 
   // protocol(party) on a connected session's first lane, cost(meter) on a meter's.
-  void run(const std::function<void(Party&)>& protocol,
-           const std::function<void(CostMeter&)>& cost);
-  // The same on ranges of n elements: one per lane where there are enough.
-  void run_divided(i64 n, const std::function<void(Party&, LaneRange)>& protocol,
-                   const std::function<void(CostMeter&, LaneRange)>& cost);
+  void run(const std::function<void(ot::Party&)>& protocol,
+           const std::function<void(ot::CostMeter&)>& cost);
+  // The same on ranges of n elements: one per lane if there are enough.
+  void run_divided(i64 n, const std::function<void(ot::Party&, twopc::LaneRange)>& protocol,
+                   const std::function<void(ot::CostMeter&, twopc::LaneRange)>& cost);
   // The same on parts that the caller has divided; at most one per lane.
-  void run_parts(const std::vector<LaneRange>& parts,
-                 const std::function<void(Party&, LaneRange)>& protocol,
-                 const std::function<void(CostMeter&, LaneRange)>& cost);
+  void run_parts(const std::vector<twopc::LaneRange>& parts,
+                 const std::function<void(ot::Party&, twopc::LaneRange)>& protocol,
+                 const std::function<void(ot::CostMeter&, twopc::LaneRange)>& cost);
 
   // What these lanes compute from here on (net/tagged.h); nothing on a meter or a closed session.
-  void set_account(const std::shared_ptr<const Account>& account);
+  void set_account(const std::shared_ptr<const net::Account>& account);
   void set_tag(u64 tag);
 
   // The longest path so far on these lanes; what comes next on them starts at `at_least` or later.
@@ -78,22 +78,22 @@ class TwoPartySession {
     int rank = 0;
     bool metering = false, counts_only = false;
     i64 chunk_factor = 1;
-    OtConfig config;  // without its secrets
+    ot::OtConfig config;  // without its secrets
     std::vector<std::unique_ptr<Lane>> lanes;
     std::atomic<bool> closed = false;
     std::mutex mutex;  // guards what follows
     std::exception_ptr first;
     std::exception_ptr caught;  // by a refill
-    bool told = false;          // whether a call has thrown it
+    bool reported = false;      // whether a call has thrown it
 
-    ~Shared();  // says what nobody was told
+    ~Shared();  // says what no call has reported
     void expect_open();
     void expect_sound();
     void fail(const std::exception_ptr& error);
     void fail_behind(const std::exception_ptr& error);
     void close();
     void close_channels();
-    std::exception_ptr untold();
+    std::exception_ptr unreported();
     [[noreturn]] void rethrow_first();
   };
   // Refuses a second thread on a lane instead of mixing two protocols on one channel; wipes the
@@ -103,8 +103,8 @@ class TwoPartySession {
   TwoPartySession(std::shared_ptr<Shared> shared, int first, int count);
   Lane& at(i64 index) const { return *shared_->lanes[first_ + index]; }
   void join();
-  void call(const std::vector<LaneRange>& parts,
-            const std::function<void(Party&, LaneRange)>& protocol);
+  void call(const std::vector<twopc::LaneRange>& parts,
+            const std::function<void(ot::Party&, twopc::LaneRange)>& protocol);
 
   std::shared_ptr<Shared> shared_;
   int first_ = 0;

@@ -9,10 +9,10 @@
 namespace privml::bindings {
 namespace {
 
-OtConfig ot_config(const std::string& provider, int k, const std::string& security,
-                   std::optional<u64> test_seed) {
-  OtConfig config{provider, k, security, std::nullopt};
-  if (test_seed) config.test_seed = Block{*test_seed, 0};
+ot::OtConfig ot_config(const std::string& provider, int k, const std::string& security,
+                       std::optional<u64> test_seed) {
+  ot::OtConfig config{provider, k, security, std::nullopt};
+  if (test_seed) config.test_seed = crypto::Block{*test_seed, 0};
   return config;
 }
 
@@ -28,14 +28,14 @@ void draw_and_discard(TwoPartySession& session, int sender, i64 count) {
   };
   session.run_divided(
       count,
-      [&](Party& party, LaneRange part) {
-        AlignedVector<Block> drawn(std::min(kDiscardPiece, part.count));
+      [&](ot::Party& party, twopc::LaneRange part) {
+        AlignedVector<crypto::Block> drawn(std::min(kDiscardPiece, part.count));
         pieces(part.count, [&](i64 n) {
-          party.rank == sender ? draw_as_sender(party, drawn.data(), n)
-                               : draw_as_receiver(party, drawn.data(), n);
+          party.rank == sender ? ot::draw_as_sender(party, drawn.data(), n)
+                               : ot::draw_as_receiver(party, drawn.data(), n);
         });
       },
-      [&](CostMeter& meter, LaneRange part) {
+      [&](ot::CostMeter& meter, twopc::LaneRange part) {
         pieces(part.count, [&](i64 n) { meter.draw(sender, n); });
       });
 }
@@ -45,15 +45,15 @@ using Stock = std::pair<i64, i64>;  // as sender, as receiver
 void reserve_lanes(TwoPartySession& session, const std::vector<Stock>& stocks) {
   expect(!stocks.empty() && std::ssize(stocks) <= session.lanes(),
          "reserve_lanes: needs at most as many pairs as the session has lanes");
-  std::vector<LaneRange> parts;
+  std::vector<twopc::LaneRange> parts;
   for (i64 lane = 0; lane < std::ssize(stocks); ++lane) parts.push_back({lane, 1});
   session.run_parts(
       parts,
-      [&](Party& party, LaneRange part) {
+      [&](ot::Party& party, twopc::LaneRange part) {
         const auto [as_sender, as_receiver] = stocks[part.begin];
-        announce(party, as_sender, as_receiver);
+        ot::announce(party, as_sender, as_receiver);
       },
-      [&](CostMeter& meter, LaneRange part) {
+      [&](ot::CostMeter& meter, twopc::LaneRange part) {
         const auto [mine, theirs] = stocks[part.begin];
         session.rank() == 0 ? meter.announce(mine, theirs) : meter.announce(theirs, mine);
       });
@@ -72,10 +72,10 @@ LaneClock unpacked(const ClockTuple& clock) {
 }
 
 // On every lane of a meter, by itself: lanes that wait for each other would be another schedule.
-void on_meters(TwoPartySession& session, const std::function<void(CostMeter&)>& change) {
+void on_meters(TwoPartySession& session, const std::function<void(ot::CostMeter&)>& change) {
   expect(session.metering(), "this session is connected: its time is its own");
   for (int lane = 0; lane < session.lanes(); ++lane) {
-    session.lane(lane).run([](Party&) {}, change);
+    session.lane(lane).run([](ot::Party&) {}, change);
   }
 }
 
@@ -89,7 +89,7 @@ void define_session(py::module_& m) {
       m, "TwoPartySession",
       "One party's two-party session on connected channels, one per lane; setup runs in the "
       "constructor.")
-      .def(py::init([](std::shared_ptr<Channel> channel, int rank, const std::string& provider,
+      .def(py::init([](std::shared_ptr<net::Channel> channel, int rank, const std::string& provider,
                        int k, const std::string& security, std::optional<u64> test_seed,
                        Channels further, const Channels& refills) {
              further.insert(further.begin(), std::move(channel));
@@ -108,15 +108,15 @@ void define_session(py::module_& m) {
           },
           "rank"_a = 0, "provider"_a = "softspoken", "k"_a = 4, "security"_a = "semi_honest",
           "lanes"_a = 1, "refill"_a = false, "counts_only"_a = false,
-          "Protocols on a meter return zeros and book their exact cost. `counts_only`: whoever "
-          "calls it looks at no values.")
+          "Protocols on a meter return zeros and book their exact cost. `counts_only`: the caller "
+          "looks at no values.")
       .def_property_readonly("rank", &TwoPartySession::rank)
       .def_property_readonly("metering", &TwoPartySession::metering)
       .def_property_readonly("counts_only", &TwoPartySession::counts_only)
       .def_property_readonly("lanes", &TwoPartySession::lanes)
       .def_property_readonly("ot",
                              [](const TwoPartySession& session) {
-                               const OtConfig& config = session.config();
+                               const ot::OtConfig& config = session.config();
                                return py::make_tuple(config.provider, config.k, config.security);
                              })
       .def("lane", &TwoPartySession::lane, "index"_a,
@@ -142,7 +142,7 @@ void define_session(py::module_& m) {
              double seconds_per_correlation) {
             expect(delay >= 0 && seconds_per_byte >= 0 && seconds_per_correlation >= 0,
                    "set_link: nothing takes less than no time");
-            on_meters(session, [&](CostMeter& meter) {
+            on_meters(session, [&](ot::CostMeter& meter) {
               meter.set_link(delay, seconds_per_byte, seconds_per_correlation);
             });
           },
@@ -151,7 +151,7 @@ void define_session(py::module_& m) {
       .def(
           "compute",
           [](TwoPartySession& session, double seconds) {
-            on_meters(session, [&](CostMeter& meter) { meter.link.compute(seconds); });
+            on_meters(session, [&](ot::CostMeter& meter) { meter.link.compute(seconds); });
           },
           "seconds"_a, "Both parties of a meter compute for so long.")
       .def("set_account", &TwoPartySession::set_account, "account"_a,

@@ -20,10 +20,12 @@ namespace privml::bindings {
 namespace {
 
 void define_bits(py::module_& m) {
-  m.def("and_bits", binary<u8, u8>(&and_bits, &cost_and_bits), "session"_a, "a"_a, "b"_a);
-  m.def("or_bits", binary<u8, u8>(&or_bits, &cost_and_bits), "session"_a, "a"_a, "b"_a);
-  m.def("bits_to_ring", unary<u8, u64, int>(&bits_to_ring, &cost_bits_to_ring), "session"_a,
-        "bits"_a, "width"_a);
+  m.def("and_bits", binary<u8, u8>(&twopc::and_bits, &twopc::cost_and_bits), "session"_a, "a"_a,
+        "b"_a);
+  m.def("or_bits", binary<u8, u8>(&twopc::or_bits, &twopc::cost_and_bits), "session"_a, "a"_a,
+        "b"_a);
+  m.def("bits_to_ring", unary<u8, u64, int>(&twopc::bits_to_ring, &twopc::cost_bits_to_ring),
+        "session"_a, "bits"_a, "width"_a);
   m.def(
       "multiplex",
       [](TwoPartySession& session, const py::array& bits, const py::array& values, int width) {
@@ -33,61 +35,68 @@ void define_bits(py::module_& m) {
         expect(b.size() == v.size(), "multiplex: bits and values must be equally many");
         session.run_divided(
             size(b),
-            [&](Party& party, LaneRange range) {
-              multiplex(party, part(b, range), part(v, range), width, part(out.span, range));
+            [&](ot::Party& party, twopc::LaneRange range) {
+              twopc::multiplex(party, part(b, range), part(v, range), width, part(out.span, range));
             },
-            [&](CostMeter& meter, LaneRange range) { cost_multiplex(meter, range.count, width); });
+            [&](ot::CostMeter& meter, twopc::LaneRange range) {
+              twopc::cost_multiplex(meter, range.count, width);
+            });
         return out.array;
       },
       "session"_a, "bits"_a, "values"_a, "width"_a);
 }
 
 void define_comparisons(py::module_& m) {
-  m.def("equal", unary<u64, u8, int>(&equal, &cost_equal), "session"_a, "x"_a, "bits"_a,
-        "[x of party 0 = x of party 1]");
-  m.def("equal_zero", unary<u64, u8, int>(&equal_zero, &cost_equal_zero), "session"_a, "x"_a,
-        "bits"_a);
-  m.def("millionaires", unary<u64, u8, int>(&millionaires, &cost_millionaires), "session"_a, "x"_a,
-        "bits"_a, "[x of party 0 > x of party 1], unsigned");
+  m.def("equal", unary<u64, u8, int>(&twopc::equal, &twopc::cost_equal), "session"_a, "x"_a,
+        "bits"_a, "[x of party 0 = x of party 1]");
+  m.def("equal_zero", unary<u64, u8, int>(&twopc::equal_zero, &twopc::cost_equal_zero), "session"_a,
+        "x"_a, "bits"_a);
+  m.def("millionaires", unary<u64, u8, int>(&twopc::millionaires, &twopc::cost_millionaires),
+        "session"_a, "x"_a, "bits"_a, "[x of party 0 > x of party 1], unsigned");
   m.def("most_significant_bit",
-        unary<u64, u8, int>(&most_significant_bit, &cost_most_significant_bit), "session"_a, "x"_a,
-        "bits"_a);
-  m.def("wrap", unary<u64, u8, int>(&wrap, &cost_wrap), "session"_a, "x"_a, "bits"_a);
-  using ReluWithBits = void (*)(Party&, std::span<const u64>, int, std::span<u64>, std::span<u8>);
-  m.def("relu", unary_pair<u64, u64, u8, int>(ReluWithBits{&relu}, &cost_relu), "session"_a, "x"_a,
-        "bits"_a, "(max(x, 0), [x >= 0])");
+        unary<u64, u8, int>(&twopc::most_significant_bit, &twopc::cost_most_significant_bit),
+        "session"_a, "x"_a, "bits"_a);
+  m.def("wrap", unary<u64, u8, int>(&twopc::wrap, &twopc::cost_wrap), "session"_a, "x"_a, "bits"_a);
+  using ReluWithBits =
+      void (*)(ot::Party&, std::span<const u64>, int, std::span<u64>, std::span<u8>);
+  m.def("relu", unary_pair<u64, u64, u8, int>(ReluWithBits{&twopc::relu}, &twopc::cost_relu),
+        "session"_a, "x"_a, "bits"_a, "(max(x, 0), [x >= 0])");
 }
 
 void define_widths(py::module_& m) {
   const auto shift = [&m](const char* name, auto protocol, auto cost) {
     m.def(name, unary<u64, u64, int, int>(protocol, cost), "session"_a, "x"_a, "bits"_a, "shift"_a);
   };
-  shift("truncate_arithmetic", &truncate_arithmetic, &cost_truncate);
-  shift("truncate_nonnegative", &truncate_nonnegative, &cost_truncate_nonnegative);
-  shift("round_nonnegative", &round_nonnegative, &cost_truncate_nonnegative);
-  shift("truncate_reduce", &truncate_reduce, &cost_truncate_reduce);
+  shift("truncate_arithmetic", &twopc::truncate_arithmetic, &twopc::cost_truncate);
+  shift("truncate_nonnegative", &twopc::truncate_nonnegative, &twopc::cost_truncate_nonnegative);
+  shift("round_nonnegative", &twopc::round_nonnegative, &twopc::cost_truncate_nonnegative);
+  shift("truncate_reduce", &twopc::truncate_reduce, &twopc::cost_truncate_reduce);
   const auto extend = [&m](const char* name, auto protocol, auto cost) {
     m.def(name, unary<u64, u64, int, int>(protocol, cost), "session"_a, "x"_a, "bits"_a,
           "to_bits"_a);
   };
-  extend("zero_extend", &zero_extend, &cost_extend);
-  extend("sign_extend", &sign_extend, &cost_extend);
-  extend("extend_nonnegative", &extend_nonnegative, &cost_extend_nonnegative);
+  extend("zero_extend", &twopc::zero_extend, &twopc::cost_extend);
+  extend("sign_extend", &twopc::sign_extend, &twopc::cost_extend);
+  extend("extend_nonnegative", &twopc::extend_nonnegative, &twopc::cost_extend_nonnegative);
 }
 
 // Numbers with -bound <= x < bound.
 void define_bounded(py::module_& m) {
-  m.def("signed_wrap", unary<u64, u64, int, u64, int>(&signed_wrap, &cost_signed_wrap), "session"_a,
+  m.def("signed_wrap",
+        unary<u64, u64, int, u64, int>(&twopc::signed_wrap, &twopc::cost_signed_wrap), "session"_a,
         "x"_a, "bits"_a, "bound"_a, "width"_a,
         "MW(x) in Z_2^width: x0 + x1 - 2^bits MW(x) is the signed x, -bound <= x < bound");
   m.def("truncate_bounded",
-        unary<u64, u64, int, u64, int>(&truncate_bounded, &cost_truncate_bounded), "session"_a,
-        "x"_a, "bits"_a, "bound"_a, "shift"_a);
-  m.def("round_bounded", unary<u64, u64, int, u64, int>(&round_bounded, &cost_truncate_bounded),
+        unary<u64, u64, int, u64, int>(&twopc::truncate_bounded, &twopc::cost_truncate_bounded),
         "session"_a, "x"_a, "bits"_a, "bound"_a, "shift"_a);
-  m.def("extend_bounded", unary<u64, u64, int, u64, int>(&extend_bounded, &cost_extend_bounded),
+  m.def("round_bounded",
+        unary<u64, u64, int, u64, int>(&twopc::round_bounded, &twopc::cost_truncate_bounded),
+        "session"_a, "x"_a, "bits"_a, "bound"_a, "shift"_a);
+  m.def("extend_bounded",
+        unary<u64, u64, int, u64, int>(&twopc::extend_bounded, &twopc::cost_extend_bounded),
         "session"_a, "x"_a, "bits"_a, "bound"_a, "to_bits"_a);
-  m.def("divide_bounded", unary<u64, u64, int, u64, u64>(&divide_bounded, &cost_divide_bounded),
+  m.def("divide_bounded",
+        unary<u64, u64, int, u64, u64>(&twopc::divide_bounded, &twopc::cost_divide_bounded),
         "session"_a, "x"_a, "bits"_a, "bound"_a, "divisor"_a, "floor(x / divisor)");
 }
 
@@ -101,8 +110,8 @@ std::pair<Shape, i64> windows_of(const py::array& x) {
 }
 
 void define_maxima(py::module_& m) {
-  m.def("maximum", binary<u64, u64, int>(&maximum, &cost_maximum), "session"_a, "a"_a, "b"_a,
-        "bits"_a);
+  m.def("maximum", binary<u64, u64, int>(&twopc::maximum, &twopc::cost_maximum), "session"_a, "a"_a,
+        "b"_a, "bits"_a);
   m.def(
       "maximum_last",
       [](TwoPartySession& session, const py::array& x, int bits) {
@@ -111,11 +120,11 @@ void define_maxima(py::module_& m) {
         Result<u64> out(session, leading);
         session.run_divided(
             size(out.span),
-            [&, w = window](Party& party, LaneRange range) {
-              maximum_windows(party, part(in, range, w), w, bits, part(out.span, range));
+            [&, w = window](ot::Party& party, twopc::LaneRange range) {
+              twopc::maximum_windows(party, part(in, range, w), w, bits, part(out.span, range));
             },
-            [&, w = window](CostMeter& meter, LaneRange range) {
-              cost_maximum_windows(meter, range.count, w, bits);
+            [&, w = window](ot::CostMeter& meter, twopc::LaneRange range) {
+              twopc::cost_maximum_windows(meter, range.count, w, bits);
             });
         return out.array;
       },
@@ -129,12 +138,12 @@ void define_maxima(py::module_& m) {
         Result<u8> one_hot(session, shape_of(x));
         session.run_divided(
             size(out.span),
-            [&, w = window](Party& party, LaneRange range) {
-              maximum_windows_one_hot(party, part(in, range, w), w, bits, part(out.span, range),
-                                      part(one_hot.span, range, w));
+            [&, w = window](ot::Party& party, twopc::LaneRange range) {
+              twopc::maximum_windows_one_hot(party, part(in, range, w), w, bits,
+                                             part(out.span, range), part(one_hot.span, range, w));
             },
-            [&, w = window](CostMeter& meter, LaneRange range) {
-              cost_maximum_windows_one_hot(meter, range.count, w, bits);
+            [&, w = window](ot::CostMeter& meter, twopc::LaneRange range) {
+              twopc::cost_maximum_windows_one_hot(meter, range.count, w, bits);
             });
         return py::make_tuple(out.array, one_hot.array);
       },
@@ -147,11 +156,11 @@ void define_maxima(py::module_& m) {
         Result<u64> index(session, leading);
         session.run_divided(
             size(index.span),
-            [&, w = window](Party& party, LaneRange range) {
-              argmax(party, part(in, range, w), w, bits, part(index.span, range));
+            [&, w = window](ot::Party& party, twopc::LaneRange range) {
+              twopc::argmax(party, part(in, range, w), w, bits, part(index.span, range));
             },
-            [&, w = window](CostMeter& meter, LaneRange range) {
-              cost_argmax(meter, range.count, w, bits);
+            [&, w = window](ot::CostMeter& meter, twopc::LaneRange range) {
+              twopc::cost_argmax(meter, range.count, w, bits);
             });
         return index.array;
       },
@@ -163,25 +172,26 @@ void define_opening(py::module_& m) {
       "open_ring",
       [](TwoPartySession& session, const py::array& x, int bits, int to) -> py::object {
         const auto in = view<u64>(x, "x");
-        const bool learns = to == kBothParties || to == session.rank();
+        const bool learns = to == twopc::kBothParties || to == session.rank();
         Result<u64> out(session, learns ? shape_of(x) : Shape{0});
-        session.run([&](Party& party) { open_ring(party, in, bits, to, out.span); },
-                    [&](CostMeter& meter) { cost_open_ring(meter, size(in), bits, to); });
+        session.run(
+            [&](ot::Party& party) { twopc::open_ring(party, in, bits, to, out.span); },
+            [&](ot::CostMeter& meter) { twopc::cost_open_ring(meter, size(in), bits, to); });
         return learns ? py::object(out.array) : py::none();
       },
-      "session"_a, "x"_a, "bits"_a, "to"_a = kBothParties,
+      "session"_a, "x"_a, "bits"_a, "to"_a = twopc::kBothParties,
       "the signed value at party `to` (-1: both), None elsewhere");
   m.def(
       "open_bits",
       [](TwoPartySession& session, const py::array& x, int to) -> py::object {
         const auto in = view<u8>(x, "x");
-        const bool learns = to == kBothParties || to == session.rank();
+        const bool learns = to == twopc::kBothParties || to == session.rank();
         Result<u8> out(session, learns ? shape_of(x) : Shape{0});
-        session.run([&](Party& party) { open_bits(party, in, to, out.span); },
-                    [&](CostMeter& meter) { cost_open_bits(meter, size(in), to); });
+        session.run([&](ot::Party& party) { twopc::open_bits(party, in, to, out.span); },
+                    [&](ot::CostMeter& meter) { twopc::cost_open_bits(meter, size(in), to); });
         return learns ? py::object(out.array) : py::none();
       },
-      "session"_a, "x"_a, "to"_a = kBothParties);
+      "session"_a, "x"_a, "to"_a = twopc::kBothParties);
 }
 
 }  // namespace

@@ -10,69 +10,94 @@
 #include "twopc/product/multiplication.h"
 #include "twopc/product/product_division.h"
 #include "twopc/product/row_product.h"
+#include "twopc/product/square.h"
 
 namespace privml::bindings {
 namespace {
 
-i64 out_count(const MatrixShape& shape) { return shape.rows * shape.columns; }
-i64 out_count(const ConvolutionShape& shape) { return shape.out_count(); }
+// (bits, signed, nonnegative, bounded)
+using Factors = std::tuple<int, bool, bool, bool>;
+
+twopc::FactorFormat factor_format(const Factors& f) {
+  const auto [bits, is_signed, nonnegative, bounded] = f;
+  return {bits, is_signed, nonnegative, false, bounded};
+}
+
+i64 out_count(const twopc::MatrixShape& shape) { return shape.rows * shape.columns; }
+i64 out_count(const linear::ConvolutionShape& shape) { return shape.out_count(); }
 
 // A product over lanes: protocol(party, left, right, shape, out) on each part.
 template <class Shape, class Protocol, class Cost>
-void run_product(TwoPartySession& session, const ProductDivision<Shape>& division,
+void run_product(TwoPartySession& session, const twopc::ProductDivision<Shape>& division,
                  std::span<const u64> left, std::span<const u64> right, std::span<u64> out,
                  Protocol&& protocol, Cost&& cost) {
   const auto& shapes = division.shapes;
   if (shapes.size() == 1) {
-    session.run([&](Party& party) { protocol(party, left, right, shapes[0], out); },
-                [&](CostMeter& meter) { cost(meter, shapes[0]); });
+    session.run([&](ot::Party& party) { protocol(party, left, right, shapes[0], out); },
+                [&](ot::CostMeter& meter) { cost(meter, shapes[0]); });
     return;
   }
-  std::vector<LaneRange> parts;
+  std::vector<twopc::LaneRange> parts;
   for (i64 i = 0; i < std::ssize(shapes); ++i) parts.push_back({i, 1});
   std::vector<std::vector<u64>> results(shapes.size());
   session.run_parts(
       parts,
-      [&](Party& party, LaneRange index) {
+      [&](ot::Party& party, twopc::LaneRange index) {
         const i64 i = index.begin;
-        const LaneRange range = division.ranges[i];
+        const twopc::LaneRange range = division.ranges[i];
         results[i].resize(static_cast<size_t>(out_count(shapes[i])));
-        protocol(party, cut(left, division.left, range), cut(right, division.right, range),
-                 shapes[i], results[i]);
+        protocol(party, twopc::cut(left, division.left, range),
+                 twopc::cut(right, division.right, range), shapes[i], results[i]);
       },
-      [&](CostMeter& meter, LaneRange index) { cost(meter, shapes[index.begin]); });
+      [&](ot::CostMeter& meter, twopc::LaneRange index) { cost(meter, shapes[index.begin]); });
   if (session.metering()) return;
   for (size_t i = 0; i < results.size(); ++i) {
-    put(results[i], division.out, division.ranges[i], out);
+    twopc::put(results[i], division.out, division.ranges[i], out);
   }
 }
 
 void define_products(py::module_& m) {
-  using Factors = std::tuple<int, bool, bool>;  // bits, signed, nonnegative
   m.def(
       "multiply",
       [](TwoPartySession& session, const py::array& x, Factors x_format, const py::array& y,
          Factors y_format, int ell) {
         const auto a = view<u64>(x, "x");
         const auto b = view<u64>(y, "y");
-        const auto factor = [](const Factors& f) {
-          return FactorFormat{std::get<0>(f), std::get<1>(f), std::get<2>(f)};
-        };
-        const FactorFormat fx = factor(x_format), fy = factor(y_format);
+        const twopc::FactorFormat fx = factor_format(x_format), fy = factor_format(y_format);
         expect(shape_of(x) == shape_of(y), "x and y: shapes differ");
         Result<u64> out(session, shape_of(x));
         session.run_divided(
             size(a),
-            [&](Party& party, LaneRange range) {
-              multiply(party, part(a, range), fx, part(b, range), fy, ell, part(out.span, range));
+            [&](ot::Party& party, twopc::LaneRange range) {
+              twopc::multiply(party, part(a, range), fx, part(b, range), fy, ell,
+                              part(out.span, range));
             },
-            [&](CostMeter& meter, LaneRange range) {
-              cost_multiply(meter, range.count, fx, fy, ell);
+            [&](ot::CostMeter& meter, twopc::LaneRange range) {
+              twopc::cost_multiply(meter, range.count, fx, fy, ell);
             });
         return out.array;
       },
       "session"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a, "ell"_a,
-      "shared x shared; formats are (bits, signed, nonnegative), max(m, n) <= ell <= m + n");
+      "shared x shared; formats are (bits, signed, nonnegative, bounded: within 2^(bits-2)), "
+      "max(m, n) <= ell <= m + n, less for bounded ones");
+  m.def(
+      "square",
+      [](TwoPartySession& session, const py::array& x, Factors x_format, int ell) {
+        const auto a = view<u64>(x, "x");
+        const twopc::FactorFormat format = factor_format(x_format);
+        Result<u64> out(session, shape_of(x));
+        session.run_divided(
+            size(a),
+            [&](ot::Party& party, twopc::LaneRange range) {
+              twopc::square(party, part(a, range), format, ell, part(out.span, range));
+            },
+            [&](ot::CostMeter& meter, twopc::LaneRange range) {
+              twopc::cost_square(meter, range.count, format, ell);
+            });
+        return out.array;
+      },
+      "session"_a, "x"_a, "x_format"_a, "ell"_a,
+      "squares; the format as in multiply, m <= ell <= 2 m, less for a bounded one");
   m.def(
       "multiply_rows",
       [](TwoPartySession& session, const py::array& x, Factors x_format, const py::array& y,
@@ -82,17 +107,16 @@ void define_products(py::module_& m) {
         expect(size(b) == 0 ? size(a) == 0 : size(a) % size(b) == 0,
                "x must have rows of one length, as many as y has numbers");
         const i64 length = size(b) == 0 ? 0 : size(a) / size(b);
-        const FactorFormat format{std::get<0>(x_format), std::get<1>(x_format),
-                                  std::get<2>(x_format)};
+        const twopc::FactorFormat format = factor_format(x_format);
         Result<u64> out(session, shape_of(x));
         session.run_divided(
             size(b),
-            [&](Party& party, LaneRange range) {
-              multiply_rows(party, part(a, range, length), format, part(b, range), y_bits, ell,
-                            part(out.span, range, length));
+            [&](ot::Party& party, twopc::LaneRange range) {
+              twopc::multiply_rows(party, part(a, range, length), format, part(b, range), y_bits,
+                                   ell, part(out.span, range, length));
             },
-            [&](CostMeter& meter, LaneRange range) {
-              cost_multiply_rows(meter, range.count, length, format, y_bits, ell);
+            [&](ot::CostMeter& meter, twopc::LaneRange range) {
+              twopc::cost_multiply_rows(meter, range.count, length, format, y_bits, ell);
             });
         return out.array;
       },
@@ -107,8 +131,8 @@ void define_products(py::module_& m) {
          const py::array& factors, const std::vector<Factor>& terms) {
         const auto a = view<u64>(x, "x");
         const auto tables = view<u64>(entries, "entries"), words = view<u64>(factors, "factors");
-        AdditionFormula f{number.first, number.second, value.first, value.second,
-                          ring.first,   ring.second,   {}};
+        twopc::AdditionFormula f{number.first, number.second, value.first, value.second,
+                                 ring.first,   ring.second,   {}};
         const i64 n = size(a), count = static_cast<i64>(terms.size());
         expect(f.table_bits() >= 1 && f.table_bits() <= 8, "place_bits: the table has 1..8 bits");
         const i64 width = i64{1} << f.table_bits();
@@ -116,11 +140,11 @@ void define_products(py::module_& m) {
                "entries: needs [terms, n, 2^(bits - place_bits)]");
         expect(size(words) == count * n, "factors: needs [terms, n]");
         Result<u64> out(session, shape_of(x));
-        const auto formula_of = [&](LaneRange range) {
-          AdditionFormula formula = f;
+        const auto formula_of = [&](twopc::LaneRange range) {
+          twopc::AdditionFormula formula = f;
           for (i64 k = 0; k < count; ++k) {
             const auto [bits, is_signed, negative, constant] = terms[k];
-            AdditionTerm term;
+            twopc::AdditionTerm term;
             term.values = [=](i64 instance, u64, std::span<u64> row) {
               const i64 place = k * n + range.begin + instance;
               std::ranges::copy(tables.subspan(place * width, width), row.begin());
@@ -139,11 +163,12 @@ void define_products(py::module_& m) {
         };
         session.run_divided(
             n,
-            [&](Party& party, LaneRange range) {
-              addition_formula(party, formula_of(range), part(a, range), part(out.span, range));
+            [&](ot::Party& party, twopc::LaneRange range) {
+              twopc::addition_formula(party, formula_of(range), part(a, range),
+                                      part(out.span, range));
             },
-            [&](CostMeter& meter, LaneRange range) {
-              cost_addition_formula(meter, range.count, formula_of(range));
+            [&](ot::CostMeter& meter, twopc::LaneRange range) {
+              twopc::cost_addition_formula(meter, range.count, formula_of(range));
             });
         return out.array;
       },
@@ -156,18 +181,18 @@ void define_products(py::module_& m) {
          std::pair<int, bool> y_format, int ell) {
         const auto a = view<u64>(x, "x");
         const auto b = view_if(y, "y");
-        const FactorFormat fx{std::get<0>(x_format), std::get<1>(x_format), std::get<2>(x_format)};
-        const KnownFormat fy{y_format.first, y_format.second};
+        const twopc::FactorFormat fx = factor_format(x_format);
+        const twopc::KnownFormat fy{y_format.first, y_format.second};
         check_length(b, {owner, fy.bits, fy.is_signed}, session.rank(), size(a), "y");
         Result<u64> out(session, shape_of(x));
         session.run_divided(
             size(a),
-            [&](Party& party, LaneRange range) {
-              multiply_owned(party, owner, part(a, range), fx, part(b, range), fy, ell,
-                             part(out.span, range));
+            [&](ot::Party& party, twopc::LaneRange range) {
+              twopc::multiply_owned(party, owner, part(a, range), fx, part(b, range), fy, ell,
+                                    part(out.span, range));
             },
-            [&](CostMeter& meter, LaneRange range) {
-              cost_multiply_owned(meter, owner, range.count, fx, fy, ell);
+            [&](ot::CostMeter& meter, twopc::LaneRange range) {
+              twopc::cost_multiply_owned(meter, owner, range.count, fx, fy, ell);
             });
         return out.array;
       },
@@ -178,16 +203,17 @@ void define_products(py::module_& m) {
       [](TwoPartySession& session, int left_holder, const py::array& mine,
          std::pair<int, bool> left, std::pair<int, bool> right, int ell) {
         const auto words = view<u64>(mine, "mine");
-        const KnownFormat fl{left.first, left.second}, fr{right.first, right.second};
+        const twopc::KnownFormat fl{left.first, left.second}, fr{right.first, right.second};
         Result<u64> out(session, shape_of(mine));
         session.run_divided(
             size(words),
-            [&](Party& party, LaneRange range) {
-              cross_term(party, left_holder, part(words, range), fl, fr, ell, ChoiceSide::automatic,
-                         part(out.span, range));
+            [&](ot::Party& party, twopc::LaneRange range) {
+              twopc::cross_term(party, left_holder, part(words, range), fl, fr, ell,
+                                twopc::ChoiceSide::automatic, part(out.span, range));
             },
-            [&](CostMeter& meter, LaneRange range) {
-              cost_cross_term(meter, left_holder, range.count, fl, fr, ell, ChoiceSide::automatic);
+            [&](ot::CostMeter& meter, twopc::LaneRange range) {
+              twopc::cost_cross_term(meter, left_holder, range.count, fl, fr, ell,
+                                     twopc::ChoiceSide::automatic);
             });
         return out.array;
       },
@@ -199,18 +225,20 @@ void define_products(py::module_& m) {
          const Format& y_format, i64 rows, i64 inner, i64 columns, int ell) {
         const auto a = view_if(x, "x");
         const auto b = view_if(y, "y");
-        const Operand fx = operand(x_format), fy = operand(y_format);
-        const MatrixShape shape{rows, inner, columns};
+        const twopc::Operand fx = operand(x_format), fy = operand(y_format);
+        const twopc::MatrixShape shape{rows, inner, columns};
         expect(rows >= 0 && inner >= 0 && columns >= 0, "matmul: negative dimension");
         check_length(a, fx, session.rank(), rows * inner, "x");
         check_length(b, fy, session.rank(), inner * columns, "y");
         Result<u64> out(session, {rows, columns});
         run_product(
-            session, divide_matmul(fx, fy, shape, ell, session.lanes()), a, b, out.span,
-            [&](Party& party, std::span<const u64> left, std::span<const u64> right,
-                const MatrixShape& s,
-                std::span<u64> z) { matmul(party, fx, left, fy, right, s, ell, z); },
-            [&](CostMeter& meter, const MatrixShape& s) { cost_matmul(meter, fx, fy, s, ell); });
+            session, twopc::divide_matmul(fx, fy, shape, ell, session.lanes()), a, b, out.span,
+            [&](ot::Party& party, std::span<const u64> left, std::span<const u64> right,
+                const twopc::MatrixShape& s,
+                std::span<u64> z) { twopc::matmul(party, fx, left, fy, right, s, ell, z); },
+            [&](ot::CostMeter& meter, const twopc::MatrixShape& s) {
+              twopc::cost_matmul(meter, fx, fy, s, ell);
+            });
         return out.array;
       },
       "session"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a, "rows"_a, "inner"_a, "columns"_a,
@@ -226,20 +254,21 @@ void define_convolution(py::module_& m) {
          i64 groups, int ell) {
         const auto in = view_if(x, "x");
         const auto kernel = view_if(w, "w");
-        const Operand fx = operand(x_format), fw = operand(w_format);
-        const ConvolutionShape shape =
+        const twopc::Operand fx = operand(x_format), fw = operand(w_format);
+        const linear::ConvolutionShape shape =
             convolution_shape(x_shape, w_shape, stride, padding, dilation, groups);
         check_length(in, fx, session.rank(), shape.in_count(), "x");
         check_length(kernel, fw, session.rank(), shape.kernel_count(), "w");
         Result<u64> out(session,
                         {shape.batch, shape.out_channels, shape.out_height(), shape.out_width()});
         run_product(
-            session, divide_convolution(fx, fw, shape, ell, session.lanes()), in, kernel, out.span,
-            [&](Party& party, std::span<const u64> left, std::span<const u64> right,
-                const ConvolutionShape& s,
-                std::span<u64> z) { convolution(party, fx, left, fw, right, s, ell, z); },
-            [&](CostMeter& meter, const ConvolutionShape& s) {
-              cost_convolution(meter, fx, fw, s, ell);
+            session, twopc::divide_convolution(fx, fw, shape, ell, session.lanes()), in, kernel,
+            out.span,
+            [&](ot::Party& party, std::span<const u64> left, std::span<const u64> right,
+                const linear::ConvolutionShape& s,
+                std::span<u64> z) { twopc::convolution(party, fx, left, fw, right, s, ell, z); },
+            [&](ot::CostMeter& meter, const linear::ConvolutionShape& s) {
+              twopc::cost_convolution(meter, fx, fw, s, ell);
             });
         return out.array;
       },
@@ -259,18 +288,18 @@ void define_tables(py::module_& m) {
           Result<u64> out(session, shape_of(index));
           session.run_divided(
               size(places),
-              [&](Party& party, LaneRange range) {
+              [&](ot::Party& party, twopc::LaneRange range) {
                 protocol(party, entries, part(places, range), index_bits, width,
                          part(out.span, range));
               },
-              [&](CostMeter& meter, LaneRange range) {
-                cost_lookup(meter, range.count, index_bits, width);
+              [&](ot::CostMeter& meter, twopc::LaneRange range) {
+                twopc::cost_lookup(meter, range.count, index_bits, width);
               });
           return out.array;
         },
         "session"_a, "table"_a, "index"_a, "index_bits"_a, "width"_a);
   };
-  table_function("lookup", &lookup);
+  table_function("lookup", &twopc::lookup);
   m.def(
       "transfer_one_of_n",
       [](TwoPartySession& session, int sender, const py::array& mine, int index_bits,
@@ -282,15 +311,15 @@ void define_tables(py::module_& m) {
         const i64 count = sends ? size(messages) >> index_bits : size(choices);
         Result<u64> out(session, sends ? Shape{0} : shape_of(mine));
         session.run(
-            [&](Party& party) {
+            [&](ot::Party& party) {
               if (sends) {
-                transfer_one_of_n_send(party, messages, index_bits, width);
+                twopc::transfer_one_of_n_send(party, messages, index_bits, width);
               } else {
-                transfer_one_of_n_receive(party, choices, index_bits, width, out.span);
+                twopc::transfer_one_of_n_receive(party, choices, index_bits, width, out.span);
               }
             },
-            [&](CostMeter& meter) {
-              cost_transfer_one_of_n(meter, sender, count, index_bits, width);
+            [&](ot::CostMeter& meter) {
+              twopc::cost_transfer_one_of_n(meter, sender, count, index_bits, width);
             });
         return sends ? py::none() : py::object(out.array);
       },
@@ -306,10 +335,11 @@ void define_digits(py::module_& m) {
         expect(ell >= 1 && ell <= 64 && digit_bits >= 1 && digit_bits <= 64,
                "digits: widths must be in 1..64");
         Shape shape = shape_of(x);
-        shape.insert(shape.begin(), digit_count(ell, digit_bits));
+        shape.insert(shape.begin(), twopc::digit_count(ell, digit_bits));
         Result<u64> out(session, shape);
-        session.run([&](Party& party) { digits(party, in, ell, digit_bits, out.span); },
-                    [&](CostMeter& meter) { cost_digits(meter, size(in), ell, digit_bits); });
+        session.run(
+            [&](ot::Party& party) { twopc::digits(party, in, ell, digit_bits, out.span); },
+            [&](ot::CostMeter& meter) { twopc::cost_digits(meter, size(in), ell, digit_bits); });
         return out.array;
       },
       "session"_a, "x"_a, "ell"_a, "digit_bits"_a, "[digits, ...], least significant first");
@@ -322,8 +352,12 @@ void define_digits(py::module_& m) {
         shape.push_back(ell);
         Result<u8> out(session, shape);
         session.run(
-            [&](Party& party) { most_significant_nonzero_bit(party, in, ell, out.span); },
-            [&](CostMeter& meter) { cost_most_significant_nonzero_bit(meter, size(in), ell); });
+            [&](ot::Party& party) {
+              twopc::most_significant_nonzero_bit(party, in, ell, out.span);
+            },
+            [&](ot::CostMeter& meter) {
+              twopc::cost_most_significant_nonzero_bit(meter, size(in), ell);
+            });
         return out.array;
       },
       "session"_a, "x"_a, "ell"_a, "one-hot bits [..., ell]");

@@ -12,20 +12,22 @@ namespace {
 using Format = std::tuple<int, int, bool>;
 using Words = std::optional<py::array>;
 
-Operand operand(const Format& format) {
+twopc::Operand operand(const Format& format) {
   const auto [owner, bits, is_signed] = format;
   return {owner, bits, is_signed};
 }
 
-WideProduct product_of(const std::array<i64, 4>& sizes, const Format& x, const Format& y, int ell) {
-  const WideProduct product{sizes[0], {sizes[1], sizes[2], sizes[3]}, operand(x), operand(y), ell};
-  expect_fits(product.x, ell);
-  expect_fits(product.y, ell);
+twopc::WideProduct product_of(const std::array<i64, 4>& sizes, const Format& x, const Format& y,
+                              int ell) {
+  const twopc::WideProduct product{
+      sizes[0], {sizes[1], sizes[2], sizes[3]}, operand(x), operand(y), ell};
+  twopc::expect_fits(product.x, ell);
+  twopc::expect_fits(product.y, ell);
   return product;
 }
 
-py::dict side_of(const WideSide& side, const lattice::SwitchingLevels& levels) {
-  const WideWork work = work_of(side, levels);
+py::dict side_of(const twopc::WideSide& side, const lattice::SwitchingLevels& levels) {
+  const twopc::WideWork work = twopc::work_of(side, levels);
   const lattice::RingSet& ring = side.choice.set.ring;
   return py::dict("n"_a = ring.n, "log_q"_a = ring.log_q, "gates"_a = ring.security.gates,
                   "core_svp"_a = ring.security.core_svp, "terms"_a = side.terms.size(),
@@ -36,13 +38,13 @@ py::dict side_of(const WideSide& side, const lattice::SwitchingLevels& levels) {
                   "ciphertexts"_a = work.ciphertexts);
 }
 
-py::object plan(const WideSession& session, const std::array<i64, 4>& sizes, const Format& x,
+py::object plan(const twopc::WideSession& session, const std::array<i64, 4>& sizes, const Format& x,
                 const Format& y, int ell) {
-  const auto found = plan_wide(product_of(sizes, x, y, ell), session.states);
+  const auto found = twopc::plan_wide(product_of(sizes, x, y, ell), session.states);
   if (!found) return py::none();
   py::list sides;
   for (const int owner : {0, 1}) {
-    const WideSide& side = found->sides[owner];
+    const twopc::WideSide& side = found->sides[owner];
     if (side.terms.empty()) {
       sides.append(py::none());
       continue;
@@ -54,32 +56,34 @@ py::object plan(const WideSession& session, const std::array<i64, 4>& sizes, con
   return py::dict("sides"_a = sides, "log2_failure"_a = found->log2_failure);
 }
 
-py::array multiply(TwoPartySession& session, WideSession& keys, const Words& x,
+py::array multiply(TwoPartySession& session, twopc::WideSession& keys, const Words& x,
                    const Format& x_format, const Words& y, const Format& y_format,
                    const std::array<i64, 4>& sizes, int ell) {
   const auto a = view_if(x, "x"), b = view_if(y, "y");
   // Arguments are checked before a session is touched, which a failing protocol would end.
-  const WideProduct product = product_of(sizes, x_format, y_format, ell);
+  const twopc::WideProduct product = product_of(sizes, x_format, y_format, ell);
   const auto& [rows, inner, columns] = product.shape;
-  expect(plan_wide(product, keys.states).has_value(), "lattice: no parameters serve this product");
-  const auto check = [&](std::span<const u64> words, const Operand& format, i64 count) {
-    expect(size(words) == (holds(session.rank(), format) ? count : 0),
+  expect(twopc::plan_wide(product, keys.states).has_value(),
+         "lattice: no parameters serve this product");
+  const auto check = [&](std::span<const u64> words, const twopc::Operand& format, i64 count) {
+    expect(size(words) == (twopc::holds(session.rank(), format) ? count : 0),
            "lattice: an operand does not match the shape");
   };
   check(a, product.x, product.batch * rows * inner);
   check(b, product.y, product.batch * inner * columns);
   Result<u64> out(session, {product.batch, rows, columns});
-  session.run([&](Party& party) { wide_matmul(party, keys, product, a, b, out.span); },
-              [&](CostMeter& meter) { cost_wide_matmul(meter, keys, product); });
+  session.run([&](ot::Party& party) { twopc::wide_matmul(party, keys, product, a, b, out.span); },
+              [&](ot::CostMeter& meter) { twopc::cost_wide_matmul(meter, keys, product); });
   return out.array;
 }
 
 }  // namespace
 
 void define_wide_products(py::module_& m) {
-  py::class_<WideSession>(m, "WideKeys",
-                          "What a party keeps for products of shared matrices of any shape: the "
-                          "first ones make the keys. One for each channel, used alike by both.")
+  py::class_<twopc::WideSession>(
+      m, "WideKeys",
+      "What a party keeps for products of shared matrices of any shape: the "
+      "first ones make the keys. One for each channel, used alike by both.")
       .def(py::init());
   m.def("wide_plan", &plan, "keys"_a, "sizes"_a, "x_format"_a, "y_format"_a, "ell"_a,
         "Who encrypts what in x @ y for batch, rows, inner, columns, and what it costs; None where "

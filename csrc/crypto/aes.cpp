@@ -12,7 +12,7 @@
 #include "base/wipe.h"
 #include "crypto/aes_kernels.h"
 
-namespace privml {
+namespace privml::crypto {
 namespace {
 
 #if defined(__x86_64__)
@@ -144,4 +144,4 @@ void Aes128::encrypt_counter(Block first, Block* out, i64 count) const {
   }
 }
 
-}  // namespace privml
+}  // namespace privml::crypto

@@ -6,7 +6,7 @@
 
 #include "crypto/block.h"
 
-namespace privml {
+namespace privml::crypto {
 
 enum class AesBackend { portable, aesni, vaes256, vaes512 };
 
@@ -19,7 +19,7 @@ const char* aes_backend_name(AesBackend backend);
 class Aes128 {
  public:
   // Bytes of `key` in memory order are the key bytes of FIPS 197.
-  // Throws InvalidArgument where this machine does not support `backend`.
+  // Throws InvalidArgument if this machine does not support `backend`.
   explicit Aes128(Block key, AesBackend backend = best_aes_backend());
   Aes128(const Aes128&) = default;
   Aes128& operator=(const Aes128&) = default;
@@ -40,4 +40,4 @@ class Aes128 {
   AesBackend backend_;
 };
 
-}  // namespace privml
+}  // namespace privml::crypto

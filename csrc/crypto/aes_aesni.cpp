@@ -6,7 +6,7 @@
 #include "crypto/aes_wide.h"
 #include "crypto/wide.h"
 
-namespace privml::aes {
+namespace privml::crypto::aes {
 namespace {
 
 // The next round key from the last one (FIPS 197, section 5.2).
@@ -49,5 +49,5 @@ i64 count_aesni(const Block* keys, Block first, Block* out, i64 count) {
   return count_groups<Wide128>(keys, first, out, count);
 }
 
-}  // namespace privml::aes
+}  // namespace privml::crypto::aes
 #endif

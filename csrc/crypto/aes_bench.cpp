@@ -9,7 +9,7 @@
 #include "crypto/hash.h"
 #include "crypto/prg.h"
 
-namespace privml {
+namespace privml::crypto {
 namespace {
 
 template <class Work>
@@ -59,6 +59,6 @@ void run(double budget) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::crypto
 
-int main(int argc, char** argv) { privml::run(argc > 1 ? std::atof(argv[1]) : 0.05); }
+int main(int argc, char** argv) { privml::crypto::run(argc > 1 ? std::atof(argv[1]) : 0.05); }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each instruction set contributes to Aes128. `keys` are the 11 round keys of FIPS 197. The
-// hardware kernels exist on x86-64 only; call one only where the processor supports it.
+// hardware kernels exist on x86-64 only; call one only if the processor supports it.
 #pragma once
 
 #include "crypto/block.h"
 
-namespace privml::aes {
+namespace privml::crypto::aes {
 
 // Fills the 11 round keys.
 void expand_key_portable(Block key, Block* keys);
@@ -23,4 +23,4 @@ i64 count_aesni(const Block* keys, Block first, Block* out, i64 count);
 i64 count_vaes256(const Block* keys, Block first, Block* out, i64 count);
 i64 count_vaes512(const Block* keys, Block first, Block* out, i64 count);
 
-}  // namespace privml::aes
+}  // namespace privml::crypto::aes

@@ -10,7 +10,7 @@
 #include "base/transpose.h"
 #include "crypto/aes_kernels.h"
 
-namespace privml::aes {
+namespace privml::crypto::aes {
 namespace {
 
 // hi * t + lo over `Base`, where t^2 = t + c and scale() multiplies by c. At the bottom stand words
@@ -265,4 +265,4 @@ i64 encrypt_portable(const Block* keys, const Block* in, Block* out, i64 count, 
   return count;
 }
 
-}  // namespace privml::aes
+}  // namespace privml::crypto::aes

@@ -11,7 +11,7 @@
 #include "crypto/hash.h"
 #include "crypto/prg.h"
 
-namespace privml {
+namespace privml::crypto {
 namespace {
 
 Block from_hex(const char* text) {
@@ -221,4 +221,4 @@ TEST(Hash, IsTheFixedKeyPermutationWithFeedforward) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::crypto

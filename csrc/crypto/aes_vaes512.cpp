@@ -4,7 +4,7 @@
 #include "crypto/aes_wide.h"
 #include "crypto/wide.h"
 
-namespace privml::aes {
+namespace privml::crypto::aes {
 
 i64 encrypt_vaes512(const Block* keys, const Block* in, Block* out, i64 count, bool feedforward) {
   return encrypt_groups<Wide512>(keys, in, out, count, feedforward);
@@ -14,5 +14,5 @@ i64 count_vaes512(const Block* keys, Block first, Block* out, i64 count) {
   return count_groups<Wide512>(keys, first, out, count);
 }
 
-}  // namespace privml::aes
+}  // namespace privml::crypto::aes
 #endif

@@ -5,7 +5,7 @@
 
 #include "crypto/block.h"
 
-namespace privml::aes {
+namespace privml::crypto::aes {
 namespace {
 
 // Independent registers in flight, enough to hide the latency of one AES round.
@@ -70,4 +70,4 @@ i64 count_groups(const Block* keys, Block first, Block* out, i64 count) {
 }
 
 }  // namespace
-}  // namespace privml::aes
+}  // namespace privml::crypto::aes

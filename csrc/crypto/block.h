@@ -4,7 +4,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::crypto {
 
 struct alignas(16) Block {
   u64 lo = 0;
@@ -26,4 +26,4 @@ constexpr Block select(u8 bit, Block b) {
   return {b.lo & mask, b.hi & mask};
 }
 
-}  // namespace privml
+}  // namespace privml::crypto

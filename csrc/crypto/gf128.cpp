@@ -3,7 +3,7 @@
 
 #include "base/cpu.h"
 
-namespace privml {
+namespace privml::crypto {
 namespace {
 
 // The carry-less product from integer multiplications of operands with four zeros between any two
@@ -129,4 +129,4 @@ bool vpclmul512_supported() {
 }
 
 }  // namespace gf128
-}  // namespace privml
+}  // namespace privml::crypto

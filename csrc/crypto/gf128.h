@@ -8,7 +8,7 @@
 
 #include "crypto/block.h"
 
-namespace privml {
+namespace privml::crypto {
 
 // A product before reduction: 255 bits. Products may be summed and reduced once.
 struct WideProduct {
@@ -48,4 +48,4 @@ bool vpclmul256_supported();
 bool vpclmul512_supported();
 }  // namespace gf128
 
-}  // namespace privml
+}  // namespace privml::crypto

@@ -4,7 +4,7 @@
 
 #include "crypto/gf128.h"
 
-namespace privml::gf128 {
+namespace privml::crypto::gf128 {
 
 void products_pclmul(const Block* rows, i64 row_count, i64 stride, const Block* coefficients,
                      i64 count, WideProduct* sums) {
@@ -26,5 +26,5 @@ void products_pclmul(const Block* rows, i64 row_count, i64 stride, const Block* 
   }
 }
 
-}  // namespace privml::gf128
+}  // namespace privml::crypto::gf128
 #endif

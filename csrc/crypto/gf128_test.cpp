@@ -7,7 +7,7 @@
 
 #include "crypto/prg.h"
 
-namespace privml {
+namespace privml::crypto {
 namespace {
 
 u64 bit(Block b, int i) { return (i < 64 ? b.lo >> i : b.hi >> (i - 64)) & 1; }
@@ -100,4 +100,4 @@ TEST(Gf128, InnerProductsWithVpclmulOf512BitsToo) {
 #endif
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::crypto

@@ -4,7 +4,7 @@
 
 #include "crypto/gf128.h"
 
-namespace privml::gf128 {
+namespace privml::crypto::gf128 {
 namespace {
 
 __m128i sum_of_lanes(__m256i x) {
@@ -42,5 +42,5 @@ i64 products_vpclmul256(const Block* rows, i64 row_count, i64 stride, const Bloc
   return whole;
 }
 
-}  // namespace privml::gf128
+}  // namespace privml::crypto::gf128
 #endif

@@ -8,7 +8,7 @@
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 
-namespace privml::gf128 {
+namespace privml::crypto::gf128 {
 namespace {
 
 __m128i sum_of_lanes(__m512i x) {
@@ -45,5 +45,5 @@ i64 products_vpclmul512(const Block* rows, i64 row_count, i64 stride, const Bloc
   return whole;
 }
 
-}  // namespace privml::gf128
+}  // namespace privml::crypto::gf128
 #endif

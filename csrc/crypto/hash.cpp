@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <array>
 
-namespace privml {
+namespace privml::crypto {
 namespace {
 
-// tile[i * blocks + j] = seeds[i] ^ j; `constant` is `blocks` where that is known while compiling.
+// tile[i * blocks + j] = seeds[i] ^ j; `constant` is `blocks` if that is known while compiling.
 template <i64 constant>
 [[gnu::always_inline]] inline void spread_seeds(const Block* seeds, i64 count, i64 blocks,
                                                 Block* tile) {
@@ -49,4 +49,4 @@ void CorrelationRobustHash::expand(const Block* in, i64 count, i64 blocks, Block
   }
 }
 
-}  // namespace privml
+}  // namespace privml::crypto

@@ -7,7 +7,7 @@
 
 #include "crypto/aes.h"
 
-namespace privml {
+namespace privml::crypto {
 
 class CorrelationRobustHash {
  public:
@@ -25,4 +25,4 @@ class CorrelationRobustHash {
   Aes128 permutation_;
 };
 
-}  // namespace privml
+}  // namespace privml::crypto

@@ -9,7 +9,7 @@
 #include "base/cpu.h"
 #include "crypto/lane_digest_wide.h"
 
-namespace privml {
+namespace privml::crypto {
 namespace lanes {
 namespace {
 
@@ -81,7 +81,7 @@ LaneDigest lane_digest(Bytes message) {
   u64 state[8 * kLanes];
   for (int i = 0; i < 8 * kLanes; ++i)
     state[i] = kStart[i / kLanes] ^ (i < kLanes ? kParameters : 0);
-  // The last group is compressed apart, even where it is whole or the message empty.
+  // The last group is compressed apart, even if it is whole or the message empty.
   const i64 size = std::ssize(message);
   const i64 before = size == 0 ? 0 : (size - 1) / kGroup;
   compress(state, message.data(), before, 0, false);
@@ -103,4 +103,4 @@ LaneDigest lane_digest(Bytes message) {
   return out;
 }
 
-}  // namespace privml
+}  // namespace privml::crypto

@@ -13,7 +13,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::crypto {
 
 using LaneDigest = std::array<u8, 32>;
 
@@ -41,4 +41,4 @@ bool avx512_supported();
 
 }  // namespace lanes
 
-}  // namespace privml
+}  // namespace privml::crypto

@@ -4,7 +4,7 @@
 
 #include "crypto/lane_digest_wide.h"
 
-namespace privml::lanes {
+namespace privml::crypto::lanes {
 namespace {
 
 struct Avx2 {
@@ -32,5 +32,5 @@ void compress_avx2(u64* state, const u8* message, i64 groups, u64 counter, bool 
   compress_all<Avx2>(state, message, groups, counter, last);
 }
 
-}  // namespace privml::lanes
+}  // namespace privml::crypto::lanes
 #endif

@@ -2,7 +2,7 @@
 #if defined(__x86_64__)
 #include "crypto/lane_digest_wide.h"
 
-namespace privml::lanes {
+namespace privml::crypto::lanes {
 namespace {
 
 struct Avx512 {
@@ -21,5 +21,5 @@ void compress_avx512(u64* state, const u8* message, i64 groups, u64 counter, boo
   compress_all<Avx512>(state, message, groups, counter, last);
 }
 
-}  // namespace privml::lanes
+}  // namespace privml::crypto::lanes
 #endif

@@ -10,7 +10,7 @@
 
 #include "crypto/prg.h"
 
-namespace privml {
+namespace privml::crypto {
 namespace {
 
 // The definition, with libsodium's BLAKE2b for every lane.
@@ -78,4 +78,4 @@ TEST(LaneDigest, EveryBitAndTheLengthCount) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::crypto

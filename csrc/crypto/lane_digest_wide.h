@@ -11,7 +11,7 @@
 
 #include "crypto/lane_digest.h"
 
-namespace privml::lanes {
+namespace privml::crypto::lanes {
 namespace {
 
 constexpr u8 kSchedule[10][16] = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
@@ -115,4 +115,4 @@ void compress_all(u64* state, const u8* message, i64 groups, u64 counter, bool l
 }
 
 }  // namespace
-}  // namespace privml::lanes
+}  // namespace privml::crypto::lanes

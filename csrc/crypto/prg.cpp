@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-namespace privml {
+namespace privml::crypto {
 
 Prg::Prg(Block seed) : aes_(seed) {}
 
@@ -54,4 +54,4 @@ Block os_random_block() {
   return out;
 }
 
-}  // namespace privml
+}  // namespace privml::crypto

@@ -5,7 +5,7 @@
 
 #include "crypto/aes.h"
 
-namespace privml {
+namespace privml::crypto {
 
 class Prg {
  public:
@@ -27,4 +27,4 @@ class Prg {
 // A block from the operating system's secure random source (libsodium randombytes).
 Block os_random_block();
 
-}  // namespace privml
+}  // namespace privml::crypto

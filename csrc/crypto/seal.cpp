@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/wipe.h"
 
-namespace privml {
+namespace privml::crypto {
 namespace {
 
 constexpr i64 kNonce = crypto_aead_xchacha20poly1305_ietf_NPUBBYTES;
@@ -49,4 +49,4 @@ bool Seal::open(Bytes sealed, Bytes context, MutableBytes plain) const {
   return false;
 }
 
-}  // namespace privml
+}  // namespace privml::crypto

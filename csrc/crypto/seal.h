@@ -14,7 +14,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::crypto {
 
 class Seal {
  public:
@@ -34,4 +34,4 @@ class Seal {
   std::array<u8, kKeyBytes> key_;
 };
 
-}  // namespace privml
+}  // namespace privml::crypto

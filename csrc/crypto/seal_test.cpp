@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace privml {
+namespace privml::crypto {
 namespace {
 
 using Buffer = std::vector<u8>;
@@ -79,4 +79,4 @@ TEST(Seal, RefusesKeysAndSaltsOfOtherSizes) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::crypto

@@ -20,7 +20,7 @@
 
 #include "crypto/block.h"
 
-namespace privml {
+namespace privml::crypto {
 namespace {
 
 #if defined(__AES__) && defined(__SSE4_1__)
@@ -133,5 +133,5 @@ struct Wide512 {
 #endif
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::crypto
 #endif

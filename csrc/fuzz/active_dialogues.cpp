@@ -26,7 +26,7 @@ namespace {
 using namespace spdz2k;
 
 constexpr i64 kCount = 5;
-constexpr Block kSeed{0x452821e638d01377, 0xbe5466cf34e90c6c};
+constexpr crypto::Block kSeed{0x452821e638d01377, 0xbe5466cf34e90c6c};
 
 template <class R>
 using Body = std::function<void(Session<R>&, WordShares<R>&)>;
@@ -34,8 +34,8 @@ using Body = std::function<void(Session<R>&, WordShares<R>&)>;
 // `body` on inputs of both parties, a check, and a value revealed to each.
 template <class R>
 Dialogue online(Body<R> body) {
-  return Dialogue([body = std::move(body)](Channel& channel, int rank) {
-    Prg prg({static_cast<u64>(rank), 0x13198a2e});
+  return Dialogue([body = std::move(body)](net::Channel& channel, int rank) {
+    crypto::Prg prg({static_cast<u64>(rank), 0x13198a2e});
     const auto supply = make_ideal_supply<R>(kSeed, rank);
     Session<R> session(rank, channel, prg, ideal_key<R>(kSeed, rank));
     session.set_supply(*supply);
@@ -53,9 +53,10 @@ Dialogue online(Body<R> body) {
 // `body` with the session of a party whose transfers are ideal.
 template <class R>
 Dialogue preparing(std::function<void(Authentication<R>&)> body) {
-  return Dialogue([body = std::move(body)](Channel& channel, int rank) {
-    const auto resources = make_party_resources(channel, rank, {"ideal", 0, "malicious", kSeed});
-    Party& party = resources->party();
+  return Dialogue([body = std::move(body)](net::Channel& channel, int rank) {
+    const auto resources =
+        ot::make_party_resources(channel, rank, {"ideal", 0, "malicious", kSeed});
+    ot::Party& party = resources->party();
     Session<R> session(rank, channel, party.prg, ideal_key<R>(kSeed, rank));
     const auto supply = make_ideal_supply<R>(kSeed, rank);
     session.set_supply(*supply);

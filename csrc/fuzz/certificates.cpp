@@ -24,7 +24,7 @@ void must(bool done, const char* what) {
   if (!done) throw InvalidArgument(what);
 }
 
-// A certificate for `name`, signed by `issuer` with `issuer_key`; by itself where there is none.
+// A certificate for `name`, signed by `issuer` with `issuer_key`; by itself if there is none.
 Certificate issue(const std::string& name, EVP_PKEY* key, X509* issuer, EVP_PKEY* issuer_key) {
   Certificate made(X509_new(), X509_free);
   X509_set_version(made.get(), 2);
@@ -56,7 +56,7 @@ std::string write_file(const std::filesystem::path& path, Write&& write) {
   return path;
 }
 
-std::array<TlsIdentity, 2> make_identities() {
+std::array<net::TlsIdentity, 2> make_identities() {
   std::string pattern = std::filesystem::temp_directory_path() / "privml-fuzz-XXXXXX";
   must(mkdtemp(pattern.data()) != nullptr, "no temporary folder");
   const std::filesystem::path folder(pattern);
@@ -72,17 +72,17 @@ std::array<TlsIdentity, 2> make_identities() {
     const std::string secret = write_file(folder / (name + ".key"), [&](auto* file) {
       return PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
     });
-    return TlsIdentity(trusted, shown, secret, {peer});
+    return net::TlsIdentity(trusted, shown, secret, {peer});
   };
-  std::array<TlsIdentity, 2> made{identity("alice", "bob"), identity("bob", "alice")};
+  std::array<net::TlsIdentity, 2> made{identity("alice", "bob"), identity("bob", "alice")};
   std::filesystem::remove_all(folder);
   return made;
 }
 
 }  // namespace
 
-const std::array<TlsIdentity, 2>& identities() {
-  static const std::array<TlsIdentity, 2> made = make_identities();
+const std::array<net::TlsIdentity, 2>& identities() {
+  static const std::array<net::TlsIdentity, 2> made = make_identities();
   return made;
 }
 

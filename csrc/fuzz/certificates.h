@@ -8,7 +8,7 @@
 
 namespace privml::fuzz {
 
-// Identities of the parties "alice" and "bob", who expect each other.
-const std::array<TlsIdentity, 2>& identities();
+// Identities of the parties "alice" and "bob", which expect each other.
+const std::array<net::TlsIdentity, 2>& identities();
 
 }  // namespace privml::fuzz

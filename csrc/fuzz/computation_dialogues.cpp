@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Semi-honest computations: fixed point, its functions, floating point. A peer who deviates may
+// Semi-honest computations: fixed point, its functions, floating point. A peer that deviates may
 // spoil their results; it must not break what computes them.
 #include <array>
 #include <string>
@@ -47,19 +47,20 @@ using Words = std::vector<u64>;
 using Bits = std::vector<u8>;
 
 constexpr i64 kCount = 9;
-constexpr Block kSeed{0x452821e638d01377, 0xbe5466cf34e90c6c};
+constexpr crypto::Block kSeed{0x452821e638d01377, 0xbe5466cf34e90c6c};
 
 // What a party of rank `rank` holds: any words of `bits` bits.
 Words words_at(int rank, i64 count, int bits) {
   Words words(static_cast<size_t>(count));
-  Prg prg({static_cast<u64>(rank), static_cast<u64>(bits)});
+  crypto::Prg prg({static_cast<u64>(rank), static_cast<u64>(bits)});
   for (u64& word : words) word = prg.next_block().lo & low_mask(bits);
   return words;
 }
 
-Dialogue on_ideal(std::function<void(Party&)> body) {
-  return Dialogue([body = std::move(body)](Channel& channel, int rank) {
-    const auto resources = make_party_resources(channel, rank, {"ideal", 0, "semi_honest", kSeed});
+Dialogue on_ideal(std::function<void(ot::Party&)> body) {
+  return Dialogue([body = std::move(body)](net::Channel& channel, int rank) {
+    const auto resources =
+        ot::make_party_resources(channel, rank, {"ideal", 0, "semi_honest", kSeed});
     body(resources->party());
     channel.flush();
   });
@@ -67,7 +68,7 @@ Dialogue on_ideal(std::function<void(Party&)> body) {
 
 template <class Body>
 Dialogue on_words(int bits, Body body) {
-  return on_ideal([bits, body](Party& party) {
+  return on_ideal([bits, body](ot::Party& party) {
     const Words x = words_at(party.rank, kCount, bits);
     Words out(kCount);
     body(party, x, out);
@@ -76,50 +77,51 @@ Dialogue on_words(int bits, Body body) {
 
 template <class Body>
 Dialogue to_bits(int bits, Body body) {
-  return on_ideal([bits, body](Party& party) {
+  return on_ideal([bits, body](ot::Party& party) {
     const Words x = words_at(party.rank, kCount, bits);
     Bits out(kCount);
     body(party, x, out);
   });
 }
 
-using Function = void (*)(Party&, std::span<const u64>, FixedFormat, FixedFormat, std::span<u64>);
-
-Dialogue of_function(Function function) {
-  return on_words(32, [function](Party& p, const Words& x, Words& out) {
-    function(p, x, {32, 12}, {32, 12}, out);
+Dialogue of_function(fixed::FixedFunction function) {
+  return on_words(32, [function](ot::Party& p, const Words& x, Words& out) {
+    fixed::evaluate_function(p, function, x, {32, 12}, {32, 12}, out);
   });
 }
 
-FloatVector floats_at(int rank, u64 number) {
-  FloatVector a(kCount);
-  Prg prg({static_cast<u64>(rank), number});
+floating::FloatVector floats_at(int rank, u64 number) {
+  floating::FloatVector a(kCount);
+  crypto::Prg prg({static_cast<u64>(rank), number});
   for (i64 i = 0; i < kCount; ++i) {
-    const Block block = prg.next_block();
+    const crypto::Block block = prg.next_block();
     a.zero[i] = block.hi & 1;
     a.sign[i] = block.hi >> 1 & 1;
-    a.exponent[i] = block.hi >> 2 & low_mask(kFloat32.exponent_bits());
-    a.mantissa[i] = block.lo & low_mask(kFloat32.mantissa_bits());
+    a.exponent[i] = block.hi >> 2 & low_mask(floating::kFloat32.exponent_bits());
+    a.mantissa[i] = block.lo & low_mask(floating::kFloat32.mantissa_bits());
   }
   return a;
 }
 
 template <class Body>
 Dialogue on_floats(Body body) {
-  return on_ideal([body](Party& party) {
-    FloatVector out(kCount);
+  return on_ideal([body](ot::Party& party) {
+    floating::FloatVector out(kCount);
     body(party, floats_at(party.rank, 1), floats_at(party.rank, 2), out);
   });
 }
 
-Dialogue binary(void (*protocol)(Party&, FloatView, FloatView, FloatFormat, FloatSpan)) {
-  return on_floats([protocol](Party& p, const FloatVector& a, const FloatVector& b,
-                              FloatVector& out) { protocol(p, a, b, kFloat32, out); });
+Dialogue binary(void (*protocol)(ot::Party&, floating::FloatView, floating::FloatView,
+                                 floating::FloatFormat, floating::FloatSpan)) {
+  return on_floats(
+      [protocol](ot::Party& p, const floating::FloatVector& a, const floating::FloatVector& b,
+                 floating::FloatVector& out) { protocol(p, a, b, floating::kFloat32, out); });
 }
 
-Dialogue unary(void (*protocol)(Party&, FloatView, FloatSpan)) {
-  return on_floats([protocol](Party& p, const FloatVector& a, const FloatVector&,
-                              FloatVector& out) { protocol(p, a, out); });
+Dialogue unary(void (*protocol)(ot::Party&, floating::FloatView, floating::FloatSpan)) {
+  return on_floats([protocol](ot::Party& p, const floating::FloatVector& a,
+                              const floating::FloatVector&,
+                              floating::FloatVector& out) { protocol(p, a, out); });
 }
 
 }  // namespace
@@ -128,36 +130,38 @@ Dialogue unary(void (*protocol)(Party&, FloatView, FloatSpan)) {
 std::span<const Dialogue> lattice_products() {
   static const std::array made{
       on_words(32,
-               [](Party& p, const Words& x, Words& r) {
+               [](ot::Party& p, const Words& x, Words& r) {
                  const Words w(p.rank == 0 ? 9 : 0, 3);
-                 const OwnedWeights weights{{0, 8, true}, w};
-                 ProductHalves halves = matmul_halves(weights, 3, 3, 32);
-                 lattice_matmul(p, halves, {kShared, 32}, x, weights, 3, r);
-                 prepared_matmul(p, prepare_matmul(p, halves, weights, 3), {kShared, 32}, x,
-                                 weights, r);
+                 const twopc::OwnedWeights weights{{0, 8, true}, w};
+                 twopc::ProductHalves halves = twopc::matmul_halves(weights, 3, 3, 32);
+                 twopc::lattice_matmul(p, halves, {twopc::kShared, 32}, x, weights, 3, r);
+                 twopc::prepared_matmul(p, twopc::prepare_matmul(p, halves, weights, 3),
+                                        {twopc::kShared, 32}, x, weights, r);
                }),
       on_words(44,
-               [](Party& p, const Words& x, Words& r) {
+               [](ot::Party& p, const Words& x, Words& r) {
                  const Words w(p.rank == 0 ? 9 : 0, 3);
-                 PackingKeys keys{0, lattice::kSwitchingSets[1]};
-                 packed_matmul(p, keys, {kShared, 44}, x, {0, 12, true}, w, {3, 3, 3}, 44, r);
+                 twopc::PackingKeys keys{0, lattice::kSwitchingSets[1]};
+                 twopc::packed_matmul(p, keys, {twopc::kShared, 44}, x, {0, 12, true}, w, {3, 3, 3},
+                                      44, r);
                }),
       on_words(32,
-               [](Party& p, const Words& x, Words& r) {
-                 const ConvolutionTask task{{1, 1, 3, 3, 1, 2, 2}, {0, 8, true}, 32};
+               [](ot::Party& p, const Words& x, Words& r) {
+                 const twopc::ConvolutionTask task{{1, 1, 3, 3, 1, 2, 2}, {0, 8, true}, 32};
                  const Words w(p.rank == 0 ? 4 : 0, 3);
-                 const KernelUse use{task, w, {}};
-                 PackingKeys keys{0, lattice::kSwitchingSets[3]};
+                 const twopc::KernelUse use{task, w, {}};
+                 twopc::PackingKeys keys{0, lattice::kSwitchingSets[3]};
                  const auto out = std::span(r).first(4);
-                 lattice_convolution(p, keys, {kShared, 32}, x, use, out);
-                 prepared_convolution(p, prepare_convolution(p, keys, use), {kShared, 32}, x, use,
-                                      out);
+                 twopc::lattice_convolution(p, keys, {twopc::kShared, 32}, x, use, out);
+                 twopc::prepared_convolution(p, twopc::prepare_convolution(p, keys, use),
+                                             {twopc::kShared, 32}, x, use, out);
                }),
       on_words(32,
-               [](Party& p, const Words& x, Words& r) {
-                 WideSession session;
-                 const WideProduct product{1, {3, 3, 3}, {kShared, 32}, {kShared, 32}, 32};
-                 for (int i = 0; i < 2; ++i) wide_matmul(p, session, product, x, x, r);
+               [](ot::Party& p, const Words& x, Words& r) {
+                 twopc::WideSession session;
+                 const twopc::WideProduct product{
+                     1, {3, 3, 3}, {twopc::kShared, 32}, {twopc::kShared, 32}, 32};
+                 for (int i = 0; i < 2; ++i) twopc::wide_matmul(p, session, product, x, x, r);
                }),
   };
   return made;
@@ -165,75 +169,77 @@ std::span<const Dialogue> lattice_products() {
 
 std::span<const Dialogue> fixed_point() {
   static const std::array made{
-      to_bits(32, [](auto& p, auto& x, auto& r) { millionaires(p, x, 32, r); }),
-      to_bits(32, [](auto& p, auto& x, auto& r) { equal_zero(p, x, 32, r); }),
-      on_words(64, [](auto& p, auto& x, auto& r) { relu(p, x, 64, r); }),
-      on_words(37, [](auto& p, auto& x, auto& r) { truncate_arithmetic(p, x, 37, 12, r); }),
-      on_words(37, [](auto& p, auto& x, auto& r) { divide_power_of_two(p, x, 37, 12, r); }),
-      on_words(32, [](auto& p, auto& x, auto& r) { divide_bounded(p, x, 32, 1000, 9, r); }),
-      on_words(32, [](auto& p, auto& x, auto& r) { sign_extend(p, x, 32, 48, r); }),
-      on_words(32, [](auto& p, auto& x, auto& r) { maximum(p, x, x, 32, r); }),
+      to_bits(32, [](auto& p, auto& x, auto& r) { twopc::millionaires(p, x, 32, r); }),
+      to_bits(32, [](auto& p, auto& x, auto& r) { twopc::equal_zero(p, x, 32, r); }),
+      on_words(64, [](auto& p, auto& x, auto& r) { twopc::relu(p, x, 64, r); }),
+      on_words(37, [](auto& p, auto& x, auto& r) { twopc::truncate_arithmetic(p, x, 37, 12, r); }),
+      on_words(32, [](auto& p, auto& x, auto& r) { twopc::divide_bounded(p, x, 32, 1000, 9, r); }),
+      on_words(32, [](auto& p, auto& x, auto& r) { twopc::sign_extend(p, x, 32, 48, r); }),
+      on_words(32, [](auto& p, auto& x, auto& r) { twopc::maximum(p, x, x, 32, r); }),
       on_words(32,
-               [](Party& p, auto& x, auto& r) {
-                 argmax(p, x, 3, 32, std::span(r).first(3));
-                 multiply(p, x, {32}, x, {32}, 64, r);
+               [](ot::Party& p, auto& x, auto& r) {
+                 twopc::argmax(p, x, 3, 32, std::span(r).first(3));
+                 twopc::multiply(p, x, {32}, x, {32}, 64, r);
                }),
       on_words(4,
-               [](Party& p, auto& x, auto& r) {
+               [](ot::Party& p, auto& x, auto& r) {
                  Words table(16);
                  for (u64 i = 0; i < 16; ++i) table[i] = i * i;
-                 lookup(p, table, x, 4, 12, r);
+                 twopc::lookup(p, table, x, 4, 12, r);
                }),
       on_words(48,
-               [](Party& p, auto& x, auto& r) {
-                 matmul(p, {kShared, 48}, x, {kShared, 48}, x, {3, 3, 3}, 48, r);
+               [](ot::Party& p, auto& x, auto& r) {
+                 twopc::matmul(p, {twopc::kShared, 48}, x, {twopc::kShared, 48}, x, {3, 3, 3}, 48,
+                               r);
                }),
       on_words(32,
-               [](Party& p, auto& x, auto& r) {
+               [](ot::Party& p, auto& x, auto& r) {
                  const Bits b(kCount, static_cast<u8>(p.rank));
                  Bits both(kCount);
                  Words opened(kCount);
-                 and_bits(p, b, b, both);
-                 bits_to_ring(p, both, 32, r);
-                 multiplex(p, both, x, 32, r);
-                 open_ring(p, r, 32, kBothParties, opened);
+                 twopc::and_bits(p, b, b, both);
+                 twopc::bits_to_ring(p, both, 32, r);
+                 twopc::multiplex(p, both, x, 32, r);
+                 twopc::open_ring(p, r, 32, twopc::kBothParties, opened);
                }),
   };
   return made;
 }
 
 std::span<const Dialogue> functions() {
-  static const std::array made{of_function(smooth<SmoothFunction::sigmoid>),
-                               of_function(smooth<SmoothFunction::tanh>),
-                               of_function(exp),
-                               of_function(exp_negative),
-                               of_function(reciprocal),
-                               of_function(rsqrt),
-                               of_function(sin),
-                               of_function(smooth<SmoothFunction::gelu>),
-                               of_function(log)};
+  static const std::array made{of_function(fixed::smooth<fixed::SmoothFunction::sigmoid>),
+                               of_function(fixed::smooth<fixed::SmoothFunction::tanh>),
+                               of_function(fixed::exp),
+                               of_function(fixed::exp_negative),
+                               of_function(fixed::reciprocal),
+                               of_function(fixed::rsqrt),
+                               of_function(fixed::sin),
+                               of_function(fixed::smooth<fixed::SmoothFunction::gelu>),
+                               of_function(fixed::log)};
   return made;
 }
 
 std::span<const Dialogue> floating_point() {
   static const std::array made{
-      binary(float_add),
-      binary(float_multiply),
-      binary(float_divide),
-      binary(float_maximum),
-      unary(float_exp),
-      unary(float_log2),
-      unary(float_sin_pi),
-      unary(float_tan_pi),
-      on_floats([](Party& p, const FloatVector& a, const FloatVector& b, FloatVector& out) {
+      binary(floating::float_add),
+      binary(floating::float_multiply),
+      binary(floating::float_divide),
+      binary(floating::float_maximum),
+      unary(floating::float_exp),
+      unary(floating::float_log2),
+      unary(floating::float_sin_pi),
+      unary(floating::float_tan_pi),
+      on_floats([](ot::Party& p, const floating::FloatVector& a, const floating::FloatVector& b,
+                   floating::FloatVector& out) {
         Bits less(kCount);
-        float_less_than(p, a, b, kFloat32, less);
-        float_round_to_integer(p, a, kFloat32, out);
+        floating::float_less_than(p, a, b, floating::kFloat32, less);
+        floating::float_round_to_integer(p, a, floating::kFloat32, out);
       }),
-      on_floats([](Party& p, const FloatVector& a, const FloatVector&, FloatVector& out) {
+      on_floats([](ot::Party& p, const floating::FloatVector& a, const floating::FloatVector&,
+                   floating::FloatVector& out) {
         Words fixed(kCount);
-        float_to_fixed(p, a, kFloat32, 32, 12, fixed);
-        float_from_fixed(p, fixed, 32, 12, kFloat32, out);
+        floating::float_to_fixed(p, a, floating::kFloat32, 32, 12, fixed);
+        floating::float_from_fixed(p, fixed, 32, 12, floating::kFloat32, out);
       }),
   };
   return made;

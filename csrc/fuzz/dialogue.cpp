@@ -11,8 +11,8 @@
 namespace privml::fuzz {
 
 Dialogue::Dialogue(Side side) : side_(std::move(side)) {
-  auto [first, second] = make_memory_channels();
-  std::array<std::unique_ptr<Channel>, 2> channels{std::move(first), std::move(second)};
+  auto [first, second] = net::make_memory_channels();
+  std::array<std::unique_ptr<net::Channel>, 2> channels{std::move(first), std::move(second)};
   std::array<std::exception_ptr, 2> failures;
   const auto run = [&](size_t rank) {
     try {

@@ -16,7 +16,7 @@
 namespace privml::fuzz {
 
 // What party `rank` does on its channel; a function of the bytes it reads.
-using Side = std::function<void(Channel&, int rank)>;
+using Side = std::function<void(net::Channel&, int rank)>;
 
 enum class Ending { completed, refused };
 

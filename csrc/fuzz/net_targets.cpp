@@ -47,7 +47,7 @@ std::vector<u8> payload_of(Bytes bytes) {
 }
 
 // Reads what `plan` asks for, in turn, until the stream ends.
-void read_all(Channel& channel, Bytes plan, const std::vector<u8>& expected) {
+void read_all(net::Channel& channel, Bytes plan, const std::vector<u8>& expected) {
   std::vector<u8> got(*std::max_element(kReads.begin(), kReads.end()));
   size_t at = 0;
   const Ending ending = ending_of([&] {
@@ -82,7 +82,7 @@ struct ScriptedIo {
 void run_frames(Bytes input) {
   if (input.size() < kPlan) return;
   const Bytes stream = input.subspan(kPlan);
-  FramedChannel channel(std::make_unique<ScriptedTransport>(stream));
+  net::FramedChannel channel(std::make_unique<ScriptedTransport>(stream));
   if ((input[0] & 0x80) != 0) channel.shape(std::chrono::nanoseconds{1}, 1e15);
   read_all(channel, input.first(kPlan), payload_of(stream));
 }
@@ -91,8 +91,8 @@ void run_emp(Bytes input) {
   if (input.size() < kPlan) return;
   const Bytes stream = input.subspan(kPlan);
   ScriptedIo io{ScriptedChannel(stream)};
-  const auto channel = channel_over(io);
-  EmpIo back(*channel);
+  const auto channel = ot::channel_over(io);
+  ot::EmpIo back(*channel);
   const std::vector<u8> expected = payload_of(stream);
   std::vector<u8> got(kReads[4]);
   size_t at = 0;
@@ -120,7 +120,7 @@ void run_sockets(Bytes input) {
     rest = rest.subspan(static_cast<size_t>(n));
   }
   {
-    FramedChannel channel(std::make_unique<TcpTransport>(ends[0]));
+    net::FramedChannel channel(std::make_unique<net::TcpTransport>(ends[0]));
     channel.set_deadline(std::chrono::milliseconds{1});
     const bool sends_much = (input[0] & 0x80) != 0;
     if (!sends_much) shutdown(ends[1], SHUT_WR);

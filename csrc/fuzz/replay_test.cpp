@@ -74,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(, FuzzTargets, ::testing::ValuesIn(targets().begin(), t
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(FuzzDialogue, PassesOnWhatAPeerMayNotCause) {
-  const Dialogue dialogue([](Channel& channel, int rank) {
+  const Dialogue dialogue([](net::Channel& channel, int rank) {
     u8 length = 1;
     if (rank == 0) return channel.write({&length, 1});
     channel.read({&length, 1});

@@ -9,14 +9,14 @@
 
 namespace privml::fuzz {
 
-class ScriptedChannel final : public Channel {
+class ScriptedChannel final : public net::Channel {
  public:
   explicit ScriptedChannel(Bytes script) : script_(script) {}
 
   void write(Bytes bytes) override { traffic_.sent += std::ssize(bytes); }
   void read(MutableBytes bytes) override;
   void flush() override {}
-  Traffic traffic() const override { return traffic_; }
+  net::Traffic traffic() const override { return traffic_; }
   void set_depth(i64 depth) override { traffic_.depth = depth; }
   void set_deadline(std::chrono::milliseconds) override {}
   void close() override { closed_ = true; }
@@ -24,10 +24,10 @@ class ScriptedChannel final : public Channel {
  private:
   Bytes script_;
   bool closed_ = false;
-  Traffic traffic_;
+  net::Traffic traffic_;
 };
 
-class ScriptedTransport final : public Transport {
+class ScriptedTransport final : public net::Transport {
  public:
   explicit ScriptedTransport(Bytes script) : channel_(script) {}
 
@@ -40,9 +40,9 @@ class ScriptedTransport final : public Transport {
 };
 
 // What a channel's owner has read from it so far, in one piece.
-class ListeningChannel final : public Channel {
+class ListeningChannel final : public net::Channel {
  public:
-  ListeningChannel(Channel& inner, std::vector<u8>& heard) : inner_(inner), heard_(heard) {}
+  ListeningChannel(net::Channel& inner, std::vector<u8>& heard) : inner_(inner), heard_(heard) {}
 
   void write(Bytes bytes) override { inner_.write(bytes); }
   void read(MutableBytes bytes) override {
@@ -50,13 +50,13 @@ class ListeningChannel final : public Channel {
     heard_.insert(heard_.end(), bytes.begin(), bytes.end());
   }
   void flush() override { inner_.flush(); }
-  Traffic traffic() const override { return inner_.traffic(); }
+  net::Traffic traffic() const override { return inner_.traffic(); }
   void set_depth(i64 depth) override { inner_.set_depth(depth); }
   void set_deadline(std::chrono::milliseconds deadline) override { inner_.set_deadline(deadline); }
   void close() override { inner_.close(); }
 
  private:
-  Channel& inner_;
+  net::Channel& inner_;
   std::vector<u8>& heard_;
 };
 

@@ -16,10 +16,10 @@ namespace {
 constexpr size_t kPlain = 200;
 
 struct Sealed {
-  std::array<u8, Seal::kKeyBytes> key{1, 2, 3};
+  std::array<u8, crypto::Seal::kKeyBytes> key{1, 2, 3};
   std::array<u8, 16> salt{4, 5, 6};
   std::vector<u8> plain = std::vector<u8>(kPlain, 7), context{'c', 'h', 'u', 'n', 'k', ' ', '0'};
-  Seal seal{key, salt};
+  crypto::Seal seal{key, salt};
   std::vector<u8> bytes = seal.seal(plain, context);
 };
 

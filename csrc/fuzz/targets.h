@@ -17,12 +17,12 @@ namespace privml::fuzz {
 struct Target {
   const char* name;
   void (*run)(Bytes);
-  // The dialogues behind it, none where it has none.
+  // The dialogues behind it, none if it has none.
   std::span<const Dialogue> (*dialogues)();
 };
 
 std::span<const Target> targets();
-// Null where there is none of this name.
+// Null if there is none of this name.
 const Target* find_target(std::string_view name);
 
 // ---- net

@@ -37,7 +37,7 @@ namespace privml::fuzz {
 namespace {
 
 constexpr i64 kCount = 64;  // elements of an operation
-constexpr Block kSeed{0x452821e638d01377, 0xbe5466cf34e90c6c};
+constexpr crypto::Block kSeed{0x452821e638d01377, 0xbe5466cf34e90c6c};
 constexpr double kNoise = 4.5;
 const volatile u64 kDivisor = 1000;  // not known to the compiler
 constexpr int kPasses = 100;
@@ -46,12 +46,12 @@ constexpr int kPasses = 100;
 struct Secrets {
   std::vector<u64> words = std::vector<u64>(kCount);
   std::vector<u8> bits = std::vector<u8>(kCount);
-  FloatVector floats{kCount};
+  floating::FloatVector floats{kCount};
 };
 
 struct Operation {
   const char* name;
-  std::function<void(Party&, const Secrets&)> run;
+  std::function<void(ot::Party&, const Secrets&)> run;
 };
 
 // Class 0: zeros, all positive, nothing selected. Class 1: random words, signs, exponents.
@@ -64,16 +64,17 @@ Secrets secrets_of(int kind, std::mt19937_64& random) {
     secrets.bits[i] = static_cast<u8>(more & mask & 1);
     secrets.floats.zero[i] = static_cast<u8>(more >> 1 & mask & 1);
     secrets.floats.sign[i] = static_cast<u8>(more >> 2 & mask & 1);
-    secrets.floats.exponent[i] = more >> 3 & mask & low_mask(kFloat32.exponent_bits());
-    secrets.floats.mantissa[i] = word & mask & low_mask(kFloat32.mantissa_bits());
+    secrets.floats.exponent[i] = more >> 3 & mask & low_mask(floating::kFloat32.exponent_bits());
+    secrets.floats.mantissa[i] = word & mask & low_mask(floating::kFloat32.mantissa_bits());
   }
   return secrets;
 }
 
 double nanoseconds_of(const Operation& operation, int rank, const Secrets& secrets, Bytes script) {
   ScriptedChannel channel(script);
-  const auto resources = make_party_resources(channel, rank, {"ideal", 0, "semi_honest", kSeed});
-  reserve(resources->party(), 1 << 15, 1 << 15);
+  const auto resources =
+      ot::make_party_resources(channel, rank, {"ideal", 0, "semi_honest", kSeed});
+  ot::reserve(resources->party(), 1 << 15, 1 << 15);
   const auto start = std::chrono::steady_clock::now();
   operation.run(resources->party(), secrets);
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
@@ -114,84 +115,91 @@ double largest_t(const std::array<std::vector<double>, 2>& times) {
 
 std::vector<Operation> operations() {
   const auto words = [](auto run) {
-    return [run](Party& party, const Secrets& s) {
+    return [run](ot::Party& party, const Secrets& s) {
       std::vector<u64> out(kCount);
       run(party, s, out);
     };
   };
   const auto floats = [](auto run) {
-    return [run](Party& party, const Secrets& s) {
-      FloatVector out(kCount);
+    return [run](ot::Party& party, const Secrets& s) {
+      floating::FloatVector out(kCount);
       run(party, s.floats, out);
     };
   };
   return {
       {"millionaires, 32 bits",
-       [](Party& p, const Secrets& s) {
+       [](ot::Party& p, const Secrets& s) {
          std::vector<u64> x(s.words);
          for (u64& word : x) word &= low_mask(32);
          std::vector<u8> out(kCount);
-         millionaires(p, x, 32, out);
+         twopc::millionaires(p, x, 32, out);
        }},
       {"most significant bit",
-       [](Party& p, const Secrets& s) {
+       [](ot::Party& p, const Secrets& s) {
          std::vector<u8> out(kCount);
-         most_significant_bit(p, s.words, 64, out);
+         twopc::most_significant_bit(p, s.words, 64, out);
        }},
-      {"ReLU", words([](Party& p, const Secrets& s, auto& out) { relu(p, s.words, 64, out); })},
-      {"select", words([](Party& p, const Secrets& s, auto& out) {
-         multiplex(p, s.bits, s.words, 64, out);
+      {"ReLU",
+       words([](ot::Party& p, const Secrets& s, auto& out) { twopc::relu(p, s.words, 64, out); })},
+      {"select", words([](ot::Party& p, const Secrets& s, auto& out) {
+         twopc::multiplex(p, s.bits, s.words, 64, out);
        })},
-      {"truncation", words([](Party& p, const Secrets& s, auto& out) {
-         truncate_arithmetic(p, s.words, 64, 16, out);
+      {"truncation", words([](ot::Party& p, const Secrets& s, auto& out) {
+         twopc::truncate_arithmetic(p, s.words, 64, 16, out);
        })},
-      {"wrap by products", words([](Party& p, const Secrets& s, auto& out) {
-         signed_wrap(p, s.words, 64, 5 * (u64{1} << 60), 8, out);
+      {"wrap by products", words([](ot::Party& p, const Secrets& s, auto& out) {
+         twopc::signed_wrap(p, s.words, 64, 5 * (u64{1} << 60), 8, out);
        })},
-      {"wrap by comparison", words([](Party& p, const Secrets& s, auto& out) {
-         signed_wrap(p, s.words, 64, (u64{1} << 63) - (u64{1} << 51), 8, out);
+      {"wrap by comparison", words([](ot::Party& p, const Secrets& s, auto& out) {
+         twopc::signed_wrap(p, s.words, 64, (u64{1} << 63) - (u64{1} << 51), 8, out);
        })},
-      {"division by 1000", words([](Party& p, const Secrets& s, auto& out) {
-         divide_bounded(p, s.words, 64, u64{1} << 62, 1000, out);
+      {"division by 1000", words([](ot::Party& p, const Secrets& s, auto& out) {
+         twopc::divide_bounded(p, s.words, 64, u64{1} << 62, 1000, out);
        })},
-      {"quotients alone", words([](Party&, const Secrets& s, auto& out) {
+      {"quotients alone", words([](ot::Party&, const Secrets& s, auto& out) {
          const PublicDivisor divisor(kDivisor);
          for (int pass = 0; pass < kPasses; ++pass) {
            for (size_t i = 0; i < out.size(); ++i) out[i] ^= divisor.quotient(s.words[i] ^ out[i]);
          }
        })},
-      {"float addition", floats([](Party& p, const FloatVector& a, FloatVector& out) {
-         float_add(p, a, a, kFloat32, out);
+      {"float addition",
+       floats([](ot::Party& p, const floating::FloatVector& a, floating::FloatVector& out) {
+         floating::float_add(p, a, a, floating::kFloat32, out);
        })},
-      {"float multiplication", floats([](Party& p, const FloatVector& a, FloatVector& out) {
-         float_multiply(p, a, a, kFloat32, out);
+      {"float multiplication",
+       floats([](ot::Party& p, const floating::FloatVector& a, floating::FloatVector& out) {
+         floating::float_multiply(p, a, a, floating::kFloat32, out);
        })},
-      {"float division", floats([](Party& p, const FloatVector& a, FloatVector& out) {
-         float_divide(p, a, a, kFloat32, out);
+      {"float division",
+       floats([](ot::Party& p, const floating::FloatVector& a, floating::FloatVector& out) {
+         floating::float_divide(p, a, a, floating::kFloat32, out);
        })},
       {"float comparison",
-       [](Party& p, const Secrets& s) {
+       [](ot::Party& p, const Secrets& s) {
          std::vector<u8> out(kCount);
-         float_less_than(p, s.floats, s.floats, kFloat32, out);
+         floating::float_less_than(p, s.floats, s.floats, floating::kFloat32, out);
        }},
-      {"float ReLU", floats([](Party& p, const FloatVector& a, FloatVector& out) {
-         float_relu(p, a, kFloat32, out);
+      {"float ReLU",
+       floats([](ot::Party& p, const floating::FloatVector& a, floating::FloatVector& out) {
+         floating::float_relu(p, a, floating::kFloat32, out);
        })},
       {"float exponential",
-       floats([](Party& p, const FloatVector& a, FloatVector& out) { float_exp(p, a, out); })},
+       floats([](ot::Party& p, const floating::FloatVector& a, floating::FloatVector& out) {
+         floating::float_exp(p, a, out);
+       })},
       // What the test must find: the processor's division, and a branch on each word.
-      {"(division of secrets)", words([](Party&, const Secrets& s, auto& out) {
+      {"(division of secrets)", words([](ot::Party&, const Secrets& s, auto& out) {
          for (int pass = 0; pass < kPasses; ++pass) {
            for (size_t i = 0; i < out.size(); ++i) out[i] ^= (s.words[i] ^ out[i]) / kDivisor;
          }
        })},
-      {"(a branch on secrets)", words([](Party& p, const Secrets& s, auto& out) {
+      {"(a branch on secrets)", words([](ot::Party& p, const Secrets& s, auto& out) {
          for (size_t i = 0; i < out.size(); ++i) {
            if ((s.words[i] & 1) != 0) {
              for (int j = 0; j < 3; ++j) out[i] += p.prg.next_block().lo;
            }
          }
-         relu(p, s.words, 64, out);
+         twopc::relu(p, s.words, 64, out);
        })},
   };
 }

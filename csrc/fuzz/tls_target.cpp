@@ -83,9 +83,9 @@ struct Line {
   }
 };
 
-// One party: shakes hands, says hello and hears it.
+// One party: shakes hands, sends a greeting and reads one.
 struct Party {
-  std::unique_ptr<SocketStream> stream;
+  std::unique_ptr<net::SocketStream> stream;
   bool dead = false, ready = false, said = false;
   std::vector<u8> heard;
 
@@ -103,7 +103,7 @@ struct Party {
   }
 };
 
-void meet_bytes(TlsRole role, Bytes script) {
+void meet_bytes(net::TlsRole role, Bytes script) {
   Pair pair;
   Party party;
   party.stream = identities()[0].stream(pair.ends[0], role);
@@ -119,13 +119,14 @@ void meet_bytes(TlsRole role, Bytes script) {
 void run_tls(Bytes input) {
   if (input.empty()) return;
   if ((input[0] & 2) != 0) {
-    meet_bytes((input[0] & 1) != 0 ? TlsRole::connecting : TlsRole::listening, input.subspan(1));
+    meet_bytes((input[0] & 1) != 0 ? net::TlsRole::connecting : net::TlsRole::listening,
+               input.subspan(1));
     return;
   }
   Pair first, second;
   std::array<Party, 2> parties;
-  parties[0].stream = identities()[0].stream(first.ends[0], TlsRole::listening);
-  parties[1].stream = identities()[1].stream(second.ends[0], TlsRole::connecting);
+  parties[0].stream = identities()[0].stream(first.ends[0], net::TlsRole::listening);
+  parties[1].stream = identities()[1].stream(second.ends[0], net::TlsRole::connecting);
   Line line{input.subspan(1, std::min<size_t>(input.size() - 1, 16 * kChangeBytes))};
   for (int turn = 0, still = 0; turn < kMostTurns && still < 2; ++turn) {
     parties[1].advance();

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/multiversion.h"
 #include "lattice/scalar_product.h"
-#include "lattice/wire.h"
+#include "lattice/words.h"
 
 namespace privml::lattice {
 namespace {
@@ -14,13 +14,11 @@ namespace {
 constexpr i64 kRowsAtOnce = 96;  // answers whose sums are held together
 
 // U of answer `index`, and the stream that its e' comes from.
-Small blinding_of(Block key, i64 index, i64 n, Prg& stream) {
-  Block seed{static_cast<u64>(index), 0};
-  Aes128(key).encrypt(&seed, &seed, 1);
-  stream = Prg(seed);
-  Small out(n);
-  sample_ternary(stream, out);
-  return out;
+Small blinding_of(crypto::Block key, i64 index, i64 n, crypto::Prg& stream) {
+  crypto::Block seed{static_cast<u64>(index), 0};
+  crypto::Aes128(key).encrypt(&seed, &seed, 1);
+  stream = crypto::Prg(seed);
+  return sample_secret(stream, n, n);
 }
 
 // Calls part(rows) for some rows at a time.
@@ -40,9 +38,10 @@ void round_high(const u64* high, i64 count, int shift, u64 mask, u64* out) {
   for (i64 i = 0; i < count; ++i) out[i] = (high[i] + half) >> shift & mask;
 }
 
-void round(WordsView words, const ColumnChoice& choice, std::span<u64> out) {
-  const int low_bits = choice.set.low_bits(), shift = choice.set.log_q - choice.answer_bits;
-  const u64 mask = low_mask(choice.answer_bits);
+// To the first `bits` bits, fewer than log_q.
+void round(WordsView words, const RingSet& set, int bits, std::span<u64> out) {
+  const int low_bits = set.low_bits(), shift = set.log_q - bits;
+  const u64 mask = low_mask(bits);
   if (shift > low_bits) {
     // The sum may pass 2^64, but then what is lost is above the answer's bits.
     return round_high(words.high.data(), std::ssize(out), shift - low_bits, mask, out.data());
@@ -62,12 +61,43 @@ i64 halves_bytes(const ColumnChoice& choice, i64 count) {
 
 i64 key_bytes(const RingSet& set) { return words_bytes(set.n, set.low_bits()); }
 
-i64 upload_bytes(const ColumnChoice& choice, i64 count, i64 columns) {
-  return count * words_bytes(columns, choice.set.low_bits());
+i64 answer_bytes(const ColumnChoice& choice, i64 count, i64 columns) {
+  return count * packed_bytes(columns, choice.masked_bits());
 }
 
-i64 answer_bytes(const ColumnChoice& choice, i64 count, i64 columns) {
-  return count * packed_bytes(columns, choice.answer_bits);
+i64 upload_bytes(const ColumnChoice& choice, i64 numbers) {
+  const int low_bits = choice.upload_bits - 64;
+  return low_bits >= 0 ? words_bytes(numbers, low_bits) : packed_bytes(numbers, choice.upload_bits);
+}
+
+void write_upload(const ColumnChoice& choice, WordsView c0, MutableBytes out) {
+  const int bits = choice.upload_bits, shift = choice.set.log_q - bits;
+  if (shift == 0) return write_words(c0, choice.set.low_bits(), out);
+  if (bits <= 64) {
+    WipedVector<u64> rounded(c0.size());
+    round(c0, choice.set, bits, rounded);
+    return bits == 64 ? write_words({rounded, c0.low}, 0, out) : write_numbers(rounded, bits, out);
+  }
+  Words rounded(c0.size());
+  for (i64 i = 0; i < c0.size(); ++i) {
+    const u128 word = joined(c0.high[i], c0.low[i], choice.set.low_bits());
+    const u128 number = (word + (u128{1} << (shift - 1))) >> shift;
+    rounded.high[i] = high_of(number, bits - 64);
+    rounded.low[i] = low_of(number, bits - 64);
+  }
+  write_words(rounded.view(), bits - 64, out);
+}
+
+void read_upload(const ColumnChoice& choice, Bytes in, WordsOutput out) {
+  const int bits = choice.upload_bits;
+  if (bits < 64) {
+    read_numbers(in, bits, out.high);
+    for (u64& word : out.high) word <<= 64 - bits;
+    std::ranges::fill(out.low, u16{0});
+    return;
+  }
+  read_words(in, bits - 64, out);
+  for (u16& low : out.low) low = static_cast<u16>(low << (choice.set.log_q - bits));
 }
 
 void add_small(const Small& small, int low_bits, WordsOutput out) {
@@ -84,7 +114,7 @@ void clear(WordsOutput words) {
   std::ranges::fill(words.low, u16{0});
 }
 
-KeyOwner::KeyOwner(const RingSet& set, const Digest& digest, Prg& prg)
+KeyOwner::KeyOwner(const RingSet& set, const Digest& digest, crypto::Prg& prg)
     : set_(set),
       digest_(digest),
       prg_(prg),
@@ -103,25 +133,27 @@ void KeyOwner::write_key(MutableBytes out) {
   encrypt_words(public_seed(digest_, PublicPart::key, 0), zero.view(), set_.n, out);
 }
 
-void KeyOwner::encrypt(i64 index, int ring_bits, std::span<const u64> message, MutableBytes out) {
+void KeyOwner::encrypt(i64 index, const ColumnChoice& choice, std::span<const u64> message,
+                       MutableBytes out) {
   expect(std::ssize(message) <= set_.n, "lattice: a ciphertext has up to n coefficients");
+  const int ring_bits = choice.ring_bits();
   Words words(set_.n);
   clear(words.output());
   // The ring lies at the top of the words.
   for (i64 i = 0; i < std::ssize(message); ++i) words.high[i] = message[i] << (64 - ring_bits);
-  encrypt_words(public_seed(digest_, PublicPart::upload, index), words.view(), std::ssize(message),
-                out);
+  const Words c0 = encrypted(public_seed(digest_, PublicPart::upload, index), words.view());
+  write_upload(choice, c0.view().part(0, std::ssize(message)), out);
 }
 
-void KeyOwner::encrypt_words(Block seed, WordsView message, i64 columns, MutableBytes out) {
+void KeyOwner::encrypt_words(crypto::Block seed, WordsView message, i64 columns, MutableBytes out) {
   const Words c0 = encrypted(seed, message);
   write_words(c0.view().part(0, columns), set_.low_bits(), out);
 }
 
-Words KeyOwner::encrypted(Block seed, WordsView message) {
+Words KeyOwner::encrypted(crypto::Block seed, WordsView message) {
   const int low_bits = set_.low_bits();
   Words a(set_.n), c0(set_.n);
-  Prg uniform(seed);
+  crypto::Prg uniform(seed);
   sample_uniform(uniform, low_bits, a.output());
   std::ranges::copy(message.high, c0.high.begin());
   std::ranges::copy(message.low, c0.low.begin());
@@ -132,42 +164,44 @@ Words KeyOwner::encrypted(Block seed, WordsView message) {
   return c0;
 }
 
-void KeyOwner::decrypt(int answer_bits, Bytes c0, Bytes c1, std::span<u64> share) const {
-  const WipedVector<u64> sum = times_key(answer_bits, c1);
-  read_numbers(c0, answer_bits, share);
-  const u64 mask = low_mask(answer_bits);
+void KeyOwner::decrypt(const ColumnChoice& choice, Bytes c0, Bytes c1, std::span<u64> share) const {
+  const WipedVector<u64> sum = times_key(choice, c1);
+  read_numbers(c0, choice.masked_bits(), share);
+  const u64 mask = low_mask(choice.masked_bits());
   for (i64 i = 0; i < std::ssize(share); ++i) share[i] = (share[i] + sum[i]) & mask;
 }
 
-WipedVector<u64> KeyOwner::times_key(int answer_bits, Bytes c1) const {
+WipedVector<u64> KeyOwner::times_key(const ColumnChoice& choice, Bytes c1) const {
   Words half(set_.n), product(set_.n);
   clear(half.output());
   clear(product.output());
-  read_numbers(c1, answer_bits, half.output().high);
+  read_numbers(c1, choice.answer_bits, half.output().high);
   answers_.add_product(answers_.transform(half.view()), secret_, product.output());
-  for (u64& word : product.high) word &= low_mask(answer_bits);
+  const int shift = choice.answer_bits - choice.masked_bits();
+  for (u64& word : product.high) word = word >> shift & low_mask(choice.masked_bits());
   return std::move(product.high);
 }
 
-void write_masked(const ColumnChoice& choice, WordsView c0, Prg& prg, MutableBytes out,
+void write_masked(const ColumnChoice& choice, WordsView c0, crypto::Prg& prg, MutableBytes out,
                   std::span<u64> share) {
-  const int bits = choice.answer_bits;
+  const int bits = choice.masked_bits();
   WipedVector<u64> rounded(c0.size());
-  round(c0, choice, rounded);
+  round(c0, choice.set, bits, rounded);
   prg.fill_ring(share, bits);
-  const u64 half = u64{1} << (choice.dropped - 1), mask = low_mask(bits);
-  for (i64 i = 0; i < c0.size(); ++i) rounded[i] = (rounded[i] + half - share[i]) & mask;
+  // One is half of a unit of the ring, so that noise of both signs leaves the bits above as they
+  // are.
+  for (i64 i = 0; i < c0.size(); ++i) rounded[i] = (rounded[i] + 1 - share[i]) & low_mask(bits);
   write_numbers(rounded, bits, out);
 }
 
 void write_rounded(const ColumnChoice& choice, WordsView c1, MutableBytes out) {
   WipedVector<u64> rounded(c1.size());
-  round(c1, choice, rounded);
+  round(c1, choice.set, choice.answer_bits, rounded);
   write_numbers(rounded, choice.answer_bits, out);
 }
 
 HalvesMaker::HalvesMaker(const ColumnChoice& choice, const Digest& digest, i64 inner,
-                         Block blinding)
+                         crypto::Block blinding)
     : choice_(choice),
       inner_(inner),
       blinding_(blinding),
@@ -176,11 +210,11 @@ HalvesMaker::HalvesMaker(const ColumnChoice& choice, const Digest& digest, i64 i
   const i64 n = choice.set.n;
   const int low_bits = choice.set.low_bits();
   Words polynomial(n);
-  Prg key(public_seed(digest, PublicPart::key, 0));
+  crypto::Prg key(public_seed(digest, PublicPart::key, 0));
   sample_uniform(key, low_bits, polynomial.output());
   p1_ = ring_.transform(polynomial.view());
   for (i64 k = 0; k < inner; ++k) {
-    Prg uniform(public_seed(digest, PublicPart::upload, k));
+    crypto::Prg uniform(public_seed(digest, PublicPart::upload, k));
     sample_uniform(uniform, low_bits, a_.output().part(k * n, n));
   }
 }
@@ -198,7 +232,7 @@ void HalvesMaker::write(const WeightRows& weights, MutableBytes out) const {
     Small error(n);
     for (i64 i = 0; i < part.rows; ++i) {
       const WordsOutput half = c1.output().part(i * n, n);
-      Prg stream(kZeroBlock);
+      crypto::Prg stream(crypto::kZeroBlock);
       const i64 row = part.first + i;
       const Small u = blinding_of(blinding_, weights.first + row, n, stream);
       sample_error(stream, error);
@@ -210,7 +244,7 @@ void HalvesMaker::write(const WeightRows& weights, MutableBytes out) const {
 }
 
 Evaluator::Evaluator(const ColumnChoice& choice, const WeightsShape& shape, i64 columns,
-                     Block blinding, Bytes key, Prg& prg)
+                     crypto::Block blinding, Bytes key, crypto::Prg& prg)
     : choice_(choice),
       inner_(shape.inner),
       columns_(columns),
@@ -226,7 +260,7 @@ Evaluator::Evaluator(const ColumnChoice& choice, const WeightsShape& shape, i64 
 
 void Evaluator::read_ciphertext(i64 index, Bytes upload) {
   expect(index >= 0 && index < inner_, "lattice: the message has fewer rows");
-  read_words(upload, choice_.set.low_bits(), c0_.output().part(index * columns_, columns_));
+  read_upload(choice_, upload, c0_.output().part(index * columns_, columns_));
 }
 
 void Evaluator::answer(const WeightRows& weights, MutableBytes out, std::span<u64> share) const {
@@ -248,7 +282,7 @@ void Evaluator::answer(const WeightRows& weights, MutableBytes out, std::span<u6
 
 void Evaluator::finish(i64 index, WordsView c0, MutableBytes out, std::span<u64> share) const {
   const i64 n = choice_.set.n;
-  Prg stream(kZeroBlock);
+  crypto::Prg stream(crypto::kZeroBlock);
   const Small u = blinding_of(blinding_, index, n, stream);
   Words whole(n);
   clear(whole.output());

@@ -4,16 +4,17 @@
 //
 // Functionality  the evaluator holds weights (outputs x inner, signed), the key owner a message
 //                (inner x columns, modulo 2^ring_bits) for each batch. They get shares modulo
-//                2^answer_bits of 2^dropped (weights * message) + 2^(dropped - 1) + noise, whose
-//                noise is below 2^(dropped - 1) in absolute value but for choice.log2_failure.
-//                Whoever uses the shares drops these bits exactly (truncate_reduce), so that noise
-//                reaches nobody.
+//                2^(ring_bits + 1) of 2 weights * message + b, where b is 0 or 1 as noise decides,
+//                but for choice.log2_failure. Whoever uses the shares drops the last bit exactly
+//                (twopc/product/last_bit.h), so that noise reaches nobody.
 // Method         ciphertexts (c0, c1 = a) with c0 = 2^(log_q - ring_bits) m + e - a s, one for each
 //                row; an answer is a sum of them times weights plus an encryption of zero, (p0 U,
-//                p1 U + e'), rounded to 2^answer_bits, with c0 masked by a number uniform modulo
-//                2^answer_bits. c0 has the used coefficients alone. The public halves a, p1 serve
-//                all batches, and so do the halves c1 of the answers, which are sent once: a batch
-//                has a key s, p0, errors and masks of its own.
+//                p1 U + e'), with c1 rounded to 2^answer_bits and c0 to 2^(ring_bits + 1) and
+//                masked by a number uniform modulo that. Uploads are rounded to 2^upload_bits, for
+//                bits below the noise that answers may have say nothing. c0 has the used
+//                coefficients alone. The public halves a, p1 serve all batches, and so do the
+//                halves c1 of the answers, which are sent once: a batch has a key s, p0, errors and
+//                masks of its own.
 // Leakage        nothing beyond shapes and bounds. To the evaluator: uploads and p0 of a batch are
 //                samples of ring learning with errors under a key that serves this batch alone:
 //                with public halves in common, batches are one sample each under many secrets. To
@@ -43,46 +44,51 @@ namespace privml::lattice {
 // Batches that public halves serve.
 inline constexpr i64 kMostBatches = i64{1} << 16;
 
-// Of c1 of `count` answers; of p0; of the c0 of `count` ciphertexts, and of `count` answers, with
-// `columns` used coefficients.
+// Of c1 of `count` answers; of p0; of the c0 of `count` answers with `columns` used coefficients.
 i64 halves_bytes(const ColumnChoice& choice, i64 count);
 i64 key_bytes(const RingSet& set);
-i64 upload_bytes(const ColumnChoice& choice, i64 count, i64 columns);
 i64 answer_bytes(const ColumnChoice& choice, i64 count, i64 columns);
 
 // The key owner's side of one batch.
 class KeyOwner {
  public:
   // Draws the key; `prg` must outlive the object.
-  KeyOwner(const RingSet& set, const Digest& digest, Prg& prg);
+  KeyOwner(const RingSet& set, const Digest& digest, crypto::Prg& prg);
 
   void write_key(MutableBytes out);
   // message + e - a s, of which the first `columns` coefficients are written; a is that of a public
   // seed that serves once under this key.
-  void encrypt_words(Block seed, WordsView message, i64 columns, MutableBytes out);
+  void encrypt_words(crypto::Block seed, WordsView message, i64 columns, MutableBytes out);
   // All coefficients of it.
-  Words encrypted(Block seed, WordsView message);
+  Words encrypted(crypto::Block seed, WordsView message);
   const Small& secret() const { return small_; }
-  // Row `index` of the message, of at most n ring elements of `ring_bits` bits; each once.
-  void encrypt(i64 index, int ring_bits, std::span<const u64> message, MutableBytes out);
-  // This party's shares of an answer with the halves `c0` and `c1`. Throws ProtocolError where the
+  // Row `index` of the message, of at most n ring elements; each once.
+  void encrypt(i64 index, const ColumnChoice& choice, std::span<const u64> message,
+               MutableBytes out);
+  // This party's shares of an answer with the halves `c0` and `c1`. Throws ProtocolError if the
   // bytes are none.
-  void decrypt(int answer_bits, Bytes c0, Bytes c1, std::span<u64> share) const;
-  // The half `c1` times the key, modulo 2^answer_bits.
-  WipedVector<u64> times_key(int answer_bits, Bytes c1) const;
+  void decrypt(const ColumnChoice& choice, Bytes c0, Bytes c1, std::span<u64> share) const;
+  // The half `c1` times the key, modulo 2^masked_bits, rounded down.
+  WipedVector<u64> times_key(const ColumnChoice& choice, Bytes c1) const;
 
  private:
   RingSet set_;
   Digest digest_;
-  Prg& prg_;
+  crypto::Prg& prg_;
   NegacyclicRing ring_, answers_;
   Small small_;
   Transformed secret_, negative_;
 };
 
+// c0 of a ciphertext as it is uploaded, of rounded numbers; the bytes of so many of them.
+i64 upload_bytes(const ColumnChoice& choice, i64 numbers);
+void write_upload(const ColumnChoice& choice, WordsView c0, MutableBytes out);
+// Throws ProtocolError unless write_upload() could have written `in`.
+void read_upload(const ColumnChoice& choice, Bytes in, WordsOutput out);
+
 // An answer's halves before they are sent: rounded, and the used coefficients of c0 masked by this
 // party's share.
-void write_masked(const ColumnChoice& choice, WordsView c0, Prg& prg, MutableBytes out,
+void write_masked(const ColumnChoice& choice, WordsView c0, crypto::Prg& prg, MutableBytes out,
                   std::span<u64> share);
 void write_rounded(const ColumnChoice& choice, WordsView c1, MutableBytes out);
 void add_small(const Small& small, int low_bits, WordsOutput out);
@@ -99,14 +105,14 @@ struct WeightRows {
 // for each digest and each matrix of weights.
 class HalvesMaker {
  public:
-  HalvesMaker(const ColumnChoice& choice, const Digest& digest, i64 inner, Block blinding);
+  HalvesMaker(const ColumnChoice& choice, const Digest& digest, i64 inner, crypto::Block blinding);
   // Those of some rows, one after another.
   void write(const WeightRows& weights, MutableBytes out) const;
 
  private:
   ColumnChoice choice_;
   i64 inner_;
-  Secret<Block> blinding_;
+  Secret<crypto::Block> blinding_;
   NegacyclicRing ring_;
   Transformed p1_;
   Words a_;
@@ -116,11 +122,11 @@ class HalvesMaker {
 class Evaluator {
  public:
   // `key` as write_key() wrote it, else ProtocolError; `prg` must outlive the object.
-  Evaluator(const ColumnChoice& choice, const WeightsShape& shape, i64 columns, Block blinding,
-            Bytes key, Prg& prg);
+  Evaluator(const ColumnChoice& choice, const WeightsShape& shape, i64 columns,
+            crypto::Block blinding, Bytes key, crypto::Prg& prg);
 
   // Ciphertext `index` of as many as the message has rows, all of which answer() needs. Throws
-  // ProtocolError where the bytes are none.
+  // ProtocolError if the bytes are none.
   void read_ciphertext(i64 index, Bytes upload);
   // The halves c0 of the answers to some rows one after another, and this party's shares of them
   // (rows x columns).
@@ -131,8 +137,8 @@ class Evaluator {
 
   ColumnChoice choice_;
   i64 inner_, columns_;
-  Secret<Block> blinding_;
-  Prg& prg_;
+  Secret<crypto::Block> blinding_;
+  crypto::Prg& prg_;
   NegacyclicRing ring_;
   Transformed p0_;
   Words c0_;

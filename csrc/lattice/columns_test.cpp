@@ -7,7 +7,7 @@
 #include <random>
 
 #include "base/error.h"
-#include "lattice/wire.h"
+#include "lattice/words.h"
 
 namespace privml::lattice {
 namespace {
@@ -18,7 +18,7 @@ struct Shape {
 
 struct Product {
   bool exact = true;
-  i64 noise = 0;  // the largest in absolute value
+  i64 zeros = 0, ones = 0;
   std::vector<u8> halves, answers;
   std::vector<u64> shares;  // the evaluator's
 };
@@ -32,11 +32,11 @@ Digest session(u8 number) {
 }
 
 // A product of random matrices, or of those with the largest entries, whose shares are put together
-// and compared; the noise is what is left in the dropped bits.
+// and compared; `zeros` and `ones` count the last bits, in which the noise is.
 Product run(const ColumnChoice& choice, const Shape& shape, int weight_bits, Extremes extremes,
             u64 seed, u8 number = 1) {
   const auto [outputs, inner, columns] = shape;
-  const int ring_bits = choice.answer_bits - choice.dropped;
+  const int ring_bits = choice.ring_bits();
   std::mt19937_64 random(seed);
   std::vector<u64> weights(outputs * inner), message(inner * columns);
   const u64 most = largest_weight(weight_bits, true);
@@ -49,16 +49,16 @@ Product run(const ColumnChoice& choice, const Shape& shape, int weight_bits, Ext
     if (extremes == Extremes::message)
       m = random() % 2 ? low_mask(ring_bits) : u64{1} << (ring_bits - 1);
   }
-  Prg client({seed, 1}), owner({seed, 2});
+  crypto::Prg client({seed, 1}), owner({seed, 2});
   KeyOwner key(choice.set, session(number), client);
   std::vector<u8> p0(key_bytes(choice.set));
   key.write_key(p0);
   Product result;
-  const Block blinding = owner.next_block();
+  const crypto::Block blinding = owner.next_block();
   Evaluator evaluator(choice, {outputs, inner}, columns, blinding, p0, owner);
-  std::vector<u8> upload(upload_bytes(choice, 1, columns));
+  std::vector<u8> upload(upload_bytes(choice, columns));
   for (i64 k = 0; k < inner; ++k) {
-    key.encrypt(k, ring_bits, std::span(message).subspan(k * columns, columns), upload);
+    key.encrypt(k, choice, std::span(message).subspan(k * columns, columns), upload);
     evaluator.read_ciphertext(k, upload);
   }
   const i64 answer = answer_bytes(choice, 1, columns), c1 = halves_bytes(choice, 1);
@@ -68,19 +68,16 @@ Product run(const ColumnChoice& choice, const Shape& shape, int weight_bits, Ext
   HalvesMaker(choice, session(number), inner, blinding)
       .write({weights, 0, outputs, most}, result.halves);
   evaluator.answer({weights, 0, outputs, most}, result.answers, result.shares);
-  const i64 half = i64{1} << (choice.dropped - 1);
   for (i64 j = 0; j < outputs; ++j) {
     std::vector<u64> share(columns);
-    key.decrypt(choice.answer_bits, Bytes(result.answers).subspan(j * answer, answer),
+    key.decrypt(choice, Bytes(result.answers).subspan(j * answer, answer),
                 Bytes(result.halves).subspan(j * c1, c1), share);
     for (i64 x = 0; x < columns; ++x) {
       u64 expected = 0;
       for (i64 k = 0; k < inner; ++k) expected += weights[j * inner + k] * message[k * columns + x];
-      const u64 sum = (share[x] + result.shares[j * columns + x]) & low_mask(choice.answer_bits);
-      const u64 difference = sum - (expected << choice.dropped) - static_cast<u64>(half);
-      const i64 noise = to_signed(difference, choice.answer_bits);
-      result.noise = std::max(result.noise, std::abs(noise));
-      result.exact = result.exact && (sum >> choice.dropped) == (expected & low_mask(ring_bits));
+      const u64 sum = (share[x] + result.shares[j * columns + x]) & low_mask(choice.masked_bits());
+      result.exact = result.exact && (sum >> 1) == (expected & low_mask(ring_bits));
+      (sum & 1 ? result.ones : result.zeros) += 1;
     }
   }
   return result;
@@ -111,26 +108,30 @@ TEST(Columns, ExactWithTheLargestEntries) {
     }
 }
 
+// With half of the room for it results are still right.
 TEST(Columns, NoiseStaysBelowHalfOfItsBound) {
   for (const Noise noise : {Noise::tail, Noise::proved}) {
-    const ColumnChoice choice = chosen(256, 16, 44, noise);
+    ColumnChoice choice = chosen(256, 16, 44, noise);
+    choice.dropped -= 1;
+    choice.answer_bits -= 1;
     const Product result = run(choice, {8, 256, 4096}, 16, Extremes::weights, 3);
     EXPECT_TRUE(result.exact);
-    EXPECT_LT(result.noise, i64{1} << (choice.dropped - 2));
-    EXPECT_GT(result.noise, 30);  // it is there
+    EXPECT_GT(std::min(result.zeros, result.ones), 1000);  // it is there, of either sign
   }
 }
 
-// A test of the test: with too few bits dropped, results are wrong.
+// A test of the test: with too few bits results are wrong.
 TEST(Columns, TooFewBitsForTheNoiseAreSeen) {
-  ColumnChoice choice = chosen(64, 12, 44);
-  choice.answer_bits -= choice.dropped - 4;
-  choice.dropped = 4;
-  EXPECT_FALSE(run(choice, {2, 64, 4096}, 12, Extremes::none, 4).exact);
+  ColumnChoice answers = chosen(64, 12, 44), uploads = answers;
+  answers.answer_bits -= answers.dropped - 5;
+  answers.dropped = 5;
+  EXPECT_FALSE(run(answers, {2, 64, 4096}, 12, Extremes::none, 4).exact);
+  uploads.upload_bits -= 5;
+  EXPECT_FALSE(run(uploads, {2, 64, 4096}, 12, Extremes::none, 4).exact);
 }
 
 std::vector<u64> halves_of(const ColumnChoice& choice, std::span<const u64> weights, i64 inner,
-                           u8 number, Block blinding) {
+                           u8 number, crypto::Block blinding) {
   const i64 rows = std::ssize(weights) / inner, n = choice.set.n, each = halves_bytes(choice, 1);
   std::vector<u8> bytes(rows * each);
   HalvesMaker(choice, session(number), inner, blinding).write({weights, 0, rows, 128}, bytes);
@@ -170,15 +171,15 @@ TEST(Columns, HalvesOfAnswersAreUnrelated) {
 
 TEST(Columns, PublicHalvesDifferByPartPlaceAndSession) {
   const Digest one = session(1), two = session(2);
-  const std::vector<Block> seeds{public_seed(one, PublicPart::key, 0),
-                                 public_seed(one, PublicPart::upload, 0),
-                                 public_seed(one, PublicPart::upload, 1),
-                                 public_seed(two, PublicPart::key, 0),
-                                 public_seed(two, PublicPart::upload, 0),
-                                 tag_of(one, 0, 4),
-                                 tag_of(one, 1, 4),
-                                 tag_of(one, 0, 5),
-                                 tag_of(two, 0, 4)};
+  const std::vector<crypto::Block> seeds{public_seed(one, PublicPart::key, 0),
+                                         public_seed(one, PublicPart::upload, 0),
+                                         public_seed(one, PublicPart::upload, 1),
+                                         public_seed(two, PublicPart::key, 0),
+                                         public_seed(two, PublicPart::upload, 0),
+                                         tag_of(one, 0, 4),
+                                         tag_of(one, 1, 4),
+                                         tag_of(one, 0, 5),
+                                         tag_of(two, 0, 4)};
   for (size_t i = 0; i < seeds.size(); ++i)
     for (size_t j = 0; j < i; ++j) EXPECT_FALSE(seeds[i] == seeds[j]) << i << " " << j;
 }
@@ -187,14 +188,15 @@ TEST(Transcript, EveryFieldCounts) {
   const ColumnChoice choice = chosen(4, 8, 32);
   const std::vector<u8> label{1, 2};
   const Transcript base{0, choice, {2, 3}, label};
-  std::vector<Transcript> all(8, base);
+  std::vector<Transcript> all(9, base);
   all[1].weights_owner = 1;
   all[2].choice.set.log_q = 80;
-  all[3].choice.dropped = 10;
-  all[4].choice.answer_bits = 42;
+  all[3].choice.dropped = 11;
+  all[4].choice.answer_bits = 43;
   all[5].shape.outputs = 3;
   all[6].shape.inner = 2;
   all[7].label = Bytes(label).first(1);
+  all[8].choice.upload_bits = 5;
   for (size_t i = 0; i < all.size(); ++i)
     for (size_t j = 0; j < i; ++j) EXPECT_NE(digest_of(all[i]), digest_of(all[j])) << i << " " << j;
   const Digest a = session(1), b = session(2);
@@ -205,7 +207,8 @@ TEST(Transcript, EveryFieldCounts) {
 TEST(Columns, MalformedMessagesAreRefused) {
   ColumnChoice choice = chosen(768, 12, 44);
   choice.set = kColumnSets[2];  // words of 76 bits end within a byte
-  Prg prg({1, 1});
+  choice.upload_bits = 76;
+  crypto::Prg prg({1, 1});
   KeyOwner key(choice.set, session(1), prg);
   std::vector<u8> p0(key_bytes(choice.set));
   key.write_key(p0);
@@ -213,7 +216,7 @@ TEST(Columns, MalformedMessagesAreRefused) {
   EXPECT_THROW(Evaluator(choice, shape, 3, {}, Bytes(p0).first(p0.size() - 1), prg), ProtocolError);
   EXPECT_THROW(Evaluator(choice, shape, 4097, {}, p0, prg), InvalidArgument);
   Evaluator evaluator(choice, shape, 3, {}, p0, prg);
-  std::vector<u8> upload(upload_bytes(choice, 1, 3));
+  std::vector<u8> upload(upload_bytes(choice, 3));
   EXPECT_NO_THROW(evaluator.read_ciphertext(0, upload));
   EXPECT_THROW(evaluator.read_ciphertext(1, upload), InvalidArgument);
   EXPECT_THROW(evaluator.read_ciphertext(0, Bytes(upload).first(upload.size() - 1)), ProtocolError);
@@ -221,14 +224,12 @@ TEST(Columns, MalformedMessagesAreRefused) {
   EXPECT_THROW(evaluator.read_ciphertext(0, upload), ProtocolError);
   std::vector<u8> c0(answer_bytes(choice, 1, 3)), c1(halves_bytes(choice, 1));
   std::vector<u64> share(3);
-  EXPECT_NO_THROW(key.decrypt(choice.answer_bits, c0, c1, share));
-  EXPECT_THROW(key.decrypt(choice.answer_bits, Bytes(c0).first(c0.size() - 1), c1, share),
-               ProtocolError);
-  EXPECT_THROW(key.decrypt(choice.answer_bits, c0, Bytes(c1).first(c1.size() - 1), share),
-               ProtocolError);
+  EXPECT_NO_THROW(key.decrypt(choice, c0, c1, share));
+  EXPECT_THROW(key.decrypt(choice, Bytes(c0).first(c0.size() - 1), c1, share), ProtocolError);
+  EXPECT_THROW(key.decrypt(choice, c0, Bytes(c1).first(c1.size() - 1), share), ProtocolError);
   ASSERT_NE(3 * choice.answer_bits % 8, 0);
   c0.back() = 0xff;
-  EXPECT_THROW(key.decrypt(choice.answer_bits, c0, c1, share), ProtocolError);
+  EXPECT_THROW(key.decrypt(choice, c0, c1, share), ProtocolError);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ double microseconds(int calls, const std::function<void()>& work) {
 
 void transforms(Backend backend, const char* name) {
   const NegacyclicRing ring(kN, kLowBits, backend);
-  Prg prg({1, 2});
+  crypto::Prg prg({1, 2});
   Words a(kN), out(kN);
   sample_uniform(prg, kLowBits, a.output());
   sample_uniform(prg, kLowBits, out.output());
@@ -53,7 +53,7 @@ void transforms(Backend backend, const char* name) {
 }
 
 void samples() {
-  Prg prg({1, 2});
+  crypto::Prg prg({1, 2});
   Words a(kN);
   Small small(kN);
   std::printf("uniform words                        %8.1f us\n",
@@ -67,20 +67,20 @@ void samples() {
 void products(i64 inner, i64 outputs, int weight_bits, int ring_bits) {
   const u64 largest = largest_weight(weight_bits, true);
   const ColumnChoice choice = choose_columns({inner, largest, ring_bits}, Noise::tail).value();
-  Prg prg({3, 4});
+  crypto::Prg prg({3, 4});
   std::vector<u64> weights(outputs * inner), message(kN);
   prg.fill_ring(weights, 64);
   prg.fill_ring(message, ring_bits);
   for (u64& w : weights) w = static_cast<u64>(to_signed(w, weight_bits));
   const Digest digest{};
   KeyOwner key(choice.set, digest, prg);
-  std::vector<u8> p0(key_bytes(choice.set)), upload(upload_bytes(choice, 1, kN));
+  std::vector<u8> p0(key_bytes(choice.set)), upload(upload_bytes(choice, kN));
   key.write_key(p0);
   Evaluator evaluator(choice, {outputs, inner}, kN, {5, 6}, p0, prg);
   std::printf("weights of %d bits, ring of %d, words of %d\n", weight_bits, ring_bits,
               choice.set.log_q);
   std::printf("encrypt                              %8.1f us\n",
-              microseconds(5, [&] { key.encrypt(0, ring_bits, message, upload); }));
+              microseconds(5, [&] { key.encrypt(0, choice, message, upload); }));
   std::printf("read a ciphertext                    %8.1f us\n",
               microseconds(5, [&] { evaluator.read_ciphertext(0, upload); }));
   for (i64 k = 0; k < inner; ++k) evaluator.read_ciphertext(k, upload);
@@ -109,7 +109,7 @@ void products(i64 inner, i64 outputs, int weight_bits, int ring_bits) {
   const Bytes first = Bytes(c0).first(answer_bytes(choice, 1, kN));
   const Bytes second = Bytes(c1).first(halves_bytes(choice, 1));
   std::printf("decrypt                              %8.1f us\n", microseconds(5, [&] {
-                key.decrypt(choice.answer_bits, first, second, std::span(share).first(kN));
+                key.decrypt(choice, first, second, std::span(share).first(kN));
               }));
 }
 
@@ -119,7 +119,7 @@ void packed(i64 rows, i64 inner, i64 outputs, int ring_bits, const SwitchingSet&
   int levels = set.levels;
   while (rows << levels > kN || !choose_packed({inner, largest, ring_bits}, levels, set)) --levels;
   const PackedChoice choice = choose_packed({inner, largest, ring_bits}, levels, set).value();
-  Prg prg({3, 4});
+  crypto::Prg prg({3, 4});
   std::vector<u64> weights(outputs * inner), message(rows * inner);
   prg.fill_ring(weights, 64);
   prg.fill_ring(message, ring_bits);
@@ -127,7 +127,7 @@ void packed(i64 rows, i64 inner, i64 outputs, int ring_bits, const SwitchingSet&
   const Digest digest{};
   KeyOwner key(kPackedSet, digest, prg);
   const PackedShape shape = matrix_product(rows, inner, outputs, largest);
-  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(shape));
+  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(choice, shape));
   write_switching_keys(key, digest, set, keys);
   write_packed(key, digest, choice, shape, {}, message, upload);
   const SwitchingKeys switching(digest, set, keys);

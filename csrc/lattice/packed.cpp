@@ -9,7 +9,7 @@
 #include "base/multiversion.h"
 #include "base/pack.h"
 #include "lattice/scalar_product.h"
-#include "lattice/wire.h"
+#include "lattice/words.h"
 
 namespace privml::lattice {
 namespace {
@@ -103,9 +103,9 @@ void extract(const u64* rounded, int bits, int number, std::int16_t* out) {
         static_cast<std::int16_t>(static_cast<int>(rounded[i] >> (bits * number) & mask) - half);
 }
 
-Words expanded(Block seed) {
+Words expanded(crypto::Block seed) {
   Words out(kN);
-  Prg uniform(seed);
+  crypto::Prg uniform(seed);
   sample_uniform(uniform, kLowBits, out.output());
   return out;
 }
@@ -133,7 +133,7 @@ constexpr double kMostSquares = 34;
 
 i64 polynomials(const PackedChoice& choice, i64 rows) { return ceil_div(rows, choice.gap()); }
 
-// Polynomials that may be summed up before the sum is reduced; 0 where one has too many weights.
+// Polynomials that may be summed up before the sum is reduced; 0 if one has too many weights.
 i64 exact_sum(const PackedChoice& choice, const PackedShape& shape) {
   std::vector<i64> terms(shape.rows / shape.groups);
   for (const Term& term : shape.terms) ++terms[term.row];
@@ -186,13 +186,13 @@ PackedShape matrix_product(i64 rows, i64 inner, i64 outputs, u64 largest) {
   return shape;
 }
 
-i64 packed_upload_bytes(const PackedShape& shape) {
-  return words_bytes(shape.rows * shape.positions, kLowBits);
+i64 packed_upload_bytes(const PackedChoice& choice, const PackedShape& shape) {
+  return upload_bytes(choice.columns, shape.rows * shape.positions);
 }
 
 i64 packed_answer_bytes(const PackedChoice& choice, const PackedShape& shape, i64 outputs) {
-  const int bits = choice.columns.answer_bits;
-  return packed_bytes(outputs * shape.count(), bits) + packed_bytes(kN, bits);
+  return packed_bytes(outputs * shape.count(), choice.columns.masked_bits()) +
+         packed_bytes(kN, choice.columns.answer_bits);
 }
 
 i64 c1_work(const PackedChoice& choice, const PackedShape& shape, i64 messages) {
@@ -242,7 +242,7 @@ void write_packed(KeyOwner& key, const Digest& digest, const PackedChoice& choic
   const i64 gap = choice.gap(), positions = shape.positions;
   const i64 blocks = polynomials(choice, shape.rows);
   expect(std::ssize(message) == shape.rows * positions, "lattice: the message has another shape");
-  const int ring_bits = choice.columns.answer_bits - choice.columns.dropped;
+  const int ring_bits = choice.columns.ring_bits();
   const int shift = 64 - ring_bits - choice.levels;
   const u64 mask = low_mask(ring_bits);
   Words words(kN), used(shape.rows * positions);
@@ -261,18 +261,18 @@ void write_packed(KeyOwner& key, const Digest& digest, const PackedChoice& choic
         used.low[(first + k) * positions + p] = c0.low[p * gap + k];
       }
   }
-  write_words(used.view(), kLowBits, out);
+  write_upload(choice.columns, used.view(), out);
 }
 
 void read_packed(const KeyOwner& key, const PackedChoice& choice, const PackedShape& shape,
                  Bytes answer, std::span<u64> share) {
-  const int bits = choice.columns.answer_bits;
+  const int bits = choice.columns.masked_bits();
   const i64 count = shape.count(), outputs = std::ssize(share) / count;
   if (std::ssize(answer) != packed_answer_bytes(choice, shape, outputs))
     throw ProtocolError("lattice: an answer has the wrong length");
   const i64 first = packed_bytes(outputs * count, bits);
   read_numbers(answer.first(first), bits, share);
-  const WipedVector<u64> sum = key.times_key(bits, answer.subspan(first));
+  const WipedVector<u64> sum = key.times_key(choice.columns, answer.subspan(first));
   for (i64 o = 0; o < outputs; ++o)
     for (i64 i = 0; i < count; ++i) {
       u64& number = share[o * count + i];
@@ -336,21 +336,21 @@ void SwitchingKeys::add_switched(int level, WordsView a0, WordsView a1, WordsOut
 
 PackedEvaluator::PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& choice,
                                  const PackedShape& shape, MessageNumber first, Bytes uploads,
-                                 Prg& prg)
+                                 crypto::Prg& prg)
     : keys_(keys),
       choice_(choice),
       shape_(shape),
-      messages_(std::ssize(uploads) / packed_upload_bytes(shape)),
+      messages_(std::ssize(uploads) / packed_upload_bytes(choice, shape)),
       prg_(prg),
       c0_(messages_ * shape.rows * shape.positions) {
   expect_fits(choice, shape);
-  const i64 each = packed_upload_bytes(shape), rows = shape.rows * shape.positions;
+  const i64 each = packed_upload_bytes(choice, shape), rows = shape.rows * shape.positions;
   if (messages_ < 1 || std::ssize(uploads) != messages_ * each)
     throw ProtocolError("lattice: an upload has the wrong length");
   const i64 blocks = polynomials(choice, shape.rows);
   const bool transforms = by_transforms(choice, shape, messages_);
   for (i64 i = 0; i < messages_; ++i) {
-    read_words(uploads.subspan(i * each, each), kLowBits, c0_.output().part(i * rows, rows));
+    read_upload(choice.columns, uploads.subspan(i * each, each), c0_.output().part(i * rows, rows));
     for (i64 block = 0; block < blocks; ++block) {
       const i64 index = upload_index(first.product, (first.message + i) * blocks + block);
       Words a = expanded(public_seed(keys.digest(), PublicPart::upload, index));
@@ -477,8 +477,8 @@ void PackedEvaluator::multiply_publics(const WeightRows& weights, i64 message,
 
 void PackedEvaluator::finish(Ciphertext packed, i64 outputs, MutableBytes out,
                              std::span<u64> share) const {
-  Small u(kN), error(kN);
-  sample_ternary(prg_, u);
+  const Small u = sample_secret(prg_, kN, kN);
+  Small error(kN);
   sample_error(prg_, error);
   const Transformed blinding = keys_.ring().transform(u);
   keys_.ring().add_product(keys_.p0(), blinding, packed.c0.output());
@@ -491,7 +491,7 @@ void PackedEvaluator::finish(Ciphertext packed, i64 outputs, MutableBytes out,
       wanted.high[o * count + p] = packed.c0.high[shape_.places[p] * gap + o];
       wanted.low[o * count + p] = packed.c0.low[shape_.places[p] * gap + o];
     }
-  const i64 first = packed_bytes(outputs * count, choice_.columns.answer_bits);
+  const i64 first = packed_bytes(outputs * count, choice_.columns.masked_bits());
   write_masked(choice_.columns, wanted.view(), prg_, out.first(first), share);
   write_rounded(choice_.columns, packed.c1.view(), out.subspan(first));
 }

@@ -9,7 +9,7 @@
 //                the ciphertext is entry p of row k, and X^-(k + shift * gap) times it the one that
 //                stands `shift` after it. An output is a sum of ciphertexts times polynomials of
 //                weights; c0, of which few coefficients matter, is computed with matrix products of
-//                these, and c1 by number-theoretic transforms where a polynomial has many weights.
+//                these, and c1 by number-theoretic transforms if a polynomial has many weights.
 //                Of two such outputs that are valid at multiples of 2h, E + X^h O + tau(E - X^h O),
 //                tau: X -> X^(n/h + 1), is valid at multiples of h and twice as large; so 2^levels
 //                outputs become one ciphertext. tau's image is under another key, and is switched
@@ -54,7 +54,7 @@ PackedShape matrix_product(i64 rows, i64 inner, i64 outputs, u64 largest);
 
 // Of the key and of what switches keys; of a message; of an answer with so many outputs.
 i64 switching_bytes(const SwitchingSet& set);
-i64 packed_upload_bytes(const PackedShape& shape);
+i64 packed_upload_bytes(const PackedChoice& choice, const PackedShape& shape);
 i64 packed_answer_bytes(const PackedChoice& choice, const PackedShape& shape, i64 outputs);
 // Digits of numbers that an owner multiplies with keys to pack so many outputs.
 i64 switched_digits(const SwitchingSet& set, int levels, i64 outputs);
@@ -106,7 +106,7 @@ class PackedEvaluator {
   // `uploads` as write_packed() wrote them for messages `first` and those after it, else
   // ProtocolError; all references must outlive the object.
   PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& choice, const PackedShape& shape,
-                  MessageNumber first, Bytes uploads, Prg& prg);
+                  MessageNumber first, Bytes uploads, crypto::Prg& prg);
   i64 messages() const { return messages_; }
   // The answers to some outputs, 2^levels in each, of every message, and this party's shares:
   // outputs x places for each answer. The first output is a multiple of 2^levels.
@@ -126,7 +126,7 @@ class PackedEvaluator {
   const PackedChoice& choice_;
   const PackedShape& shape_;
   i64 messages_;
-  Prg& prg_;
+  crypto::Prg& prg_;
   Words c0_;                              // messages x rows x positions
   std::vector<Words> c1_;                 // of all ciphertexts of a message, for each message,
   std::vector<Transformed> transformed_;  // or their transforms

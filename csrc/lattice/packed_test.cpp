@@ -18,13 +18,12 @@ struct Case {
 
 struct Outcome {
   bool exact = true;
-  i64 noise = 0;
+  i64 zeros = 0, ones = 0;  // last bits, in which the noise is
 };
 
 Outcome run(const PackedChoice& choice, const Case& size, int weight_bits, bool extreme, u64 seed) {
   const auto& [rows, inner, outputs, levels, set] = size;
-  const int bits = choice.columns.answer_bits, dropped = choice.columns.dropped;
-  const int ring_bits = bits - dropped;
+  const int bits = choice.columns.masked_bits(), ring_bits = choice.columns.ring_bits();
   const u64 largest = largest_weight(weight_bits, true);
   std::mt19937_64 random(seed);
   std::vector<u64> weights(outputs * inner), message(rows * inner);
@@ -33,11 +32,11 @@ Outcome run(const PackedChoice& choice, const Case& size, int weight_bits, bool 
     if (extreme) w = random() % 2 ? u64{0} - largest : largest - 1;
   }
   for (u64& m : message) m = random() & low_mask(ring_bits);
-  Prg client({seed, 1}), owner({seed, 2});
+  crypto::Prg client({seed, 1}), owner({seed, 2});
   const Digest digest{};
   KeyOwner key(kPackedSet, digest, client);
   const PackedShape shape = matrix_product(rows, inner, outputs, largest);
-  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(shape));
+  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(choice, shape));
   write_switching_keys(key, digest, set, keys);
   const SwitchingKeys switching(digest, set, keys);
   std::vector<u64> lying(message.size());
@@ -62,10 +61,8 @@ Outcome run(const PackedChoice& choice, const Case& size, int weight_bits, bool 
           for (i64 k = 0; k < inner; ++k)
             expected += weights[(first + i) * inner + k] * message[m * inner + k];
           const u64 sum = (mine[i * rows + m] + theirs[i * rows + m]) & low_mask(bits);
-          const u64 half = u64{1} << (dropped - 1);
-          const i64 noise = to_signed(sum - (expected << dropped) - half, bits);
-          outcome.noise = std::max(outcome.noise, std::abs(noise));
-          outcome.exact = outcome.exact && (sum >> dropped) == (expected & low_mask(ring_bits));
+          outcome.exact = outcome.exact && (sum >> 1) == (expected & low_mask(ring_bits));
+          (sum & 1 ? outcome.ones : outcome.zeros) += 1;
         }
     }
   }
@@ -76,6 +73,13 @@ PackedChoice chosen(const Case& size, int weight_bits, int ring_bits) {
   return choose_packed({size.inner, largest_weight(weight_bits, true), ring_bits}, size.levels,
                        size.set)
       .value();
+}
+
+// With half of the room for noise.
+PackedChoice halved(PackedChoice choice) {
+  choice.columns.dropped -= 1;
+  choice.columns.answer_bits -= 1;
+  return choice;
 }
 
 TEST(Packed, ExactForEveryGapAndShape) {
@@ -90,8 +94,8 @@ TEST(Packed, ExactForEveryGapAndShape) {
     }
 }
 
-// The widest ring that each set of keys serves, with the largest weights: exact, and the noise is
-// below half of its bound.
+// The widest ring that each set of keys serves, with the largest weights: exact with half of the
+// room for noise, too.
 TEST(Packed, ExactWithEveryKindOfKeys) {
   for (const SwitchingSet& set : kSwitchingSets)
     for (const int levels : {set.levels, set.levels - 1, 1}) {
@@ -99,9 +103,9 @@ TEST(Packed, ExactWithEveryKindOfKeys) {
       int ring_bits = 55;
       while (!choose_packed({size.inner, largest_weight(8, true), ring_bits}, levels, set))
         --ring_bits;
-      const Outcome outcome = run(chosen(size, 8, ring_bits), size, 8, true, 7);
-      EXPECT_TRUE(outcome.exact) << levels << " " << ring_bits;
-      EXPECT_LT(outcome.noise, 128) << levels << " " << ring_bits;
+      const PackedChoice choice = chosen(size, 8, ring_bits);
+      EXPECT_TRUE(run(choice, size, 8, true, 7).exact) << levels << " " << ring_bits;
+      EXPECT_TRUE(run(halved(choice), size, 8, true, 7).exact) << levels << " " << ring_bits;
       EXPECT_GE(ring_bits, set.digits * set.digit_bits < 50 ? 24 : 32);
     }
 }
@@ -130,19 +134,20 @@ TEST(Packed, KeysOfSomeLevelsServeTheOthers) {
 
 TEST(Packed, ExactWithTheLargestWeightsAndNoiseBelowHalfOfItsBound) {
   const Case size{128, 768, 32, 5};
-  const Outcome outcome = run(chosen(size, 12, 44), size, 12, true, 2);
+  const Outcome outcome = run(halved(chosen(size, 12, 43)), size, 12, true, 2);
   EXPECT_TRUE(outcome.exact);
-  EXPECT_LT(outcome.noise, 128);
-  EXPECT_GT(outcome.noise, 20);
+  EXPECT_GT(std::min(outcome.zeros, outcome.ones), 100);  // noise of either sign
 }
 
 // A test of the test: fewer bits than the noise needs give wrong results.
 TEST(Packed, TooFewBitsForTheNoiseAreSeen) {
   const Case size{128, 64, 32, 5};
-  PackedChoice choice = chosen(size, 12, 44);
-  choice.columns.answer_bits -= choice.columns.dropped - 4;
-  choice.columns.dropped = 4;
-  EXPECT_FALSE(run(choice, size, 12, false, 3).exact);
+  PackedChoice answers = chosen(size, 12, 40), uploads = answers;
+  answers.columns.answer_bits -= answers.columns.dropped - 5;
+  answers.columns.dropped = 5;
+  EXPECT_FALSE(run(answers, size, 12, false, 3).exact);
+  uploads.columns.upload_bits -= 5;
+  EXPECT_FALSE(run(uploads, size, 12, false, 3).exact);
 }
 
 TEST(Packed, ChoicesTakeTheirBoundFromPublicNumbers) {
@@ -150,26 +155,32 @@ TEST(Packed, ChoicesTakeTheirBoundFromPublicNumbers) {
     return ProductBounds{inner, largest_weight(weight_bits, true), ring_bits};
   };
   const SwitchingSet &narrow = kSwitchingSets[1], &wide = kSwitchingSets[2];
-  EXPECT_LE(choose_packed(bounds(768, 12, 44), 5, narrow)->columns.log2_failure, kRequiredFailure);
-  EXPECT_FALSE(choose_packed(bounds(768, 12, 44), 7, wide));
+  EXPECT_LE(choose_packed(bounds(768, 12, 43), 5, narrow)->columns.log2_failure, kRequiredFailure);
+  EXPECT_FALSE(choose_packed(bounds(768, 12, 44), 5, narrow));
+  EXPECT_FALSE(choose_packed(bounds(768, 12, 43), 7, wide));
   EXPECT_FALSE(choose_packed(bounds(4096, 16, 44), 5, narrow));
   EXPECT_FALSE(choose_packed(bounds(768, 12, 60), 0, narrow));
   EXPECT_FALSE(choose_packed(bounds(40, 8, 32), 5, kSwitchingSets[8]));
   EXPECT_TRUE(choose_packed(bounds(40, 8, 28), 5, kSwitchingSets[8]));
-  EXPECT_LT(log2_failure_packed(bounds(768, 12, 40), 9, 5, narrow),
-            log2_failure_packed(bounds(768, 12, 44), 9, 5, narrow));
+  const ProductBounds given = bounds(768, 8, 30);
+  const PackedChoice choice = choose_packed(given, 5, narrow).value();
+  EXPECT_LT(log2_failure(choice, given, narrow), log2_failure(choice, bounds(1000, 8, 30), narrow));
+  // Fewer bits of uploads do not serve.
+  PackedChoice fewer = choice;
+  --fewer.columns.upload_bits;
+  EXPECT_GT(log2_failure(fewer, given, narrow), kRequiredFailure);
   EXPECT_THROW(choose_packed(bounds(768, 12, 44), 6, narrow), InvalidArgument);
 }
 
 TEST(Packed, MalformedMessagesAreRefused) {
   const Case size{2, 3, 2, 2};
   const PackedChoice choice = chosen(size, 8, 32);
-  Prg prg({1, 1});
+  crypto::Prg prg({1, 1});
   const Digest digest{};
   KeyOwner key(kPackedSet, digest, prg);
   const SwitchingSet& set = size.set;
   const PackedShape shape = matrix_product(2, 3, 2, 128);
-  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(shape));
+  std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(choice, shape));
   write_switching_keys(key, digest, set, keys);
   EXPECT_THROW(SwitchingKeys(digest, kSwitchingSets[2], keys), ProtocolError);
   const SwitchingKeys switching(digest, set, keys);

@@ -3,14 +3,17 @@
 //
 // Assumption  ring learning with errors in Z_q[X]/(X^n + 1), q = 2^log_q: a uniform ternary secret,
 //             errors from the centred binomial distribution with eta = 21 (standard
-//             deviation 3.24).
+//             deviation 3.24). Secrets of an odd number of places alone are taken (sample.h), which
+//             is half of them: a bit of security at most.
 // Security    kColumnSets states the levels; scripts/lattice_security.py estimates them anew and a
 //             test holds the two together. The public lattice estimator's dual hybrid attack takes
 //             up to 3 bits less. Every modulus is below the bound of the homomorphic encryption
 //             standard for 128 bits and ternary secrets (2^109 for n = 4096).
 // Exactness   a result is wrong with probability of at most 2^log2_failure: the noise is a sum of
-//             independent bounded terms, so that its tail is that of a Gaussian (Hoeffding);
-//             nothing about the weights goes in but their format and number.
+//             bounded terms, so that its tail is that of a Gaussian (Hoeffding); nothing about the
+//             weights goes in but their format and number. Rounding errors are terms like others:
+//             what is rounded is a uniform polynomial times a unit, plus other things, so that they
+//             are uniform and independent whatever is encrypted.
 // Source      Security levels: M. Albrecht et al., Homomorphic Encryption Standard (2018), table 1;
 //             Albrecht, Player, Scott, On the concrete hardness of learning with errors (J. Math.
 //             Cryptology 2015) and its estimator.
@@ -67,15 +70,18 @@ u64 largest_weight(int bits, bool is_signed);
 
 struct ColumnChoice {
   RingSet set;
-  int dropped = 0;  // bits of noise in an answer's words
-  int answer_bits = 0;
-  double log2_failure = 0;  // minus infinity where it cannot fail
+  int dropped = 0;          // bits of c1 of an answer below those of the ring
+  int answer_bits = 0;      // of c1: ring_bits + dropped
+  int upload_bits = 0;      // of c0 of a message's ciphertext, at most log_q
+  double log2_failure = 0;  // minus infinity if it cannot fail
+  constexpr int ring_bits() const { return answer_bits - dropped; }
+  constexpr int masked_bits() const { return ring_bits() + 1; }  // of c0 of an answer
 };
 
-// log2 of the bound on the probability that an answer's noise leaves `dropped` bits.
-double log2_failure(const RingSet& set, const ProductBounds& bounds, int dropped);
-// The most that the noise can be whatever is drawn, in units of an answer's last place.
-double largest_noise(const RingSet& set, const ProductBounds& bounds, int dropped);
+// log2 of the bound on the probability that a result is wrong.
+double log2_failure(const ColumnChoice& choice, const ProductBounds& bounds);
+// The most that the noise can be whatever is drawn, in units of the last place of c1.
+double largest_noise(const ColumnChoice& choice, const ProductBounds& bounds);
 
 // The smallest set that serves; none if there is no such set. Throws InvalidArgument on bounds
 // that are not positive.
@@ -123,9 +129,9 @@ struct PackedChoice {
   i64 gap() const { return i64{1} << levels; }
 };
 
-double log2_failure_packed(const ProductBounds& bounds, int dropped, int levels,
-                           const SwitchingSet& keys);
-// One ring for all products, so that keys serve many; none where it does not serve. levels is at
+double log2_failure(const PackedChoice& choice, const ProductBounds& bounds,
+                    const SwitchingSet& keys);
+// One ring for all products, so that keys serve many; none if it does not serve. levels is at
 // most those of the keys.
 std::optional<PackedChoice> choose_packed(const ProductBounds& bounds, int levels,
                                           const SwitchingSet& keys);

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "lattice/residue_kernels.h"
-#include "lattice/wire.h"
+#include "lattice/words.h"
 
 namespace privml::lattice {
 namespace {
@@ -222,9 +222,9 @@ void ResidueRing::words(std::span<const u64> words, int halvings, std::span<doub
                        out.data() + i * n_);
 }
 
-Residues ResidueRing::uniform(Block seed) const {
+Residues ResidueRing::uniform(crypto::Block seed) const {
   Residues out(size());
-  Prg prg(seed);
+  crypto::Prg prg(seed);
   std::vector<u64> random(n_);
   for (int i = 0; i < moduli(); ++i)
     // Public numbers: how many are drawn again is no secret.

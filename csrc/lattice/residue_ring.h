@@ -13,7 +13,7 @@
 
 #include <vector>
 
-#include "base/backend.h"
+#include "base/cpu.h"
 #include "crypto/prg.h"
 #include "lattice/torus.h"
 #include "lattice/transform.h"
@@ -32,7 +32,7 @@ struct ResidueKernels;
 class ResidueRing {
  public:
   // n is a power of two, 16 to 8192; primes are distinct, below 2^48, of one length in bits, and 1
-  // modulo 2 n. Throws InvalidArgument on other values, and where this processor does not support
+  // modulo 2 n. Throws InvalidArgument on other values, and if this processor does not support
   // the backend.
   ResidueRing(i64 n, std::span<const u64> primes, Backend backend = best_backend());
   ~ResidueRing();
@@ -68,7 +68,7 @@ class ResidueRing {
   // The first coefficients, eights of them, of numbers in two's complement divided by 2^halvings
   // modulo q, halvings up to 13.
   void words(std::span<const u64> words, int halvings, std::span<double> out) const;
-  Residues uniform(Block seed) const;
+  Residues uniform(crypto::Block seed) const;
   // The integers nearest to q t; and x / q, within 2^-140.
   Residues of_torus(std::span<const Torus> t) const;
   TorusVector to_torus(const Residues& a) const;

@@ -35,7 +35,7 @@ void to_error(const u64* random, i64 count, signed char* out) {
 }
 
 template <class Convert>
-void sample(Prg& prg, std::span<signed char> out, Convert convert) {
+void sample(crypto::Prg& prg, std::span<signed char> out, Convert convert) {
   WipedVector<u64> random(std::min(kTile, std::ssize(out)));
   for (i64 done = 0; done < std::ssize(out); done += kTile) {
     const i64 count = std::min(kTile, std::ssize(out) - done);
@@ -46,7 +46,7 @@ void sample(Prg& prg, std::span<signed char> out, Convert convert) {
 
 }  // namespace
 
-void sample_uniform(Prg& prg, int low_bits, WordsOutput out) {
+void sample_uniform(crypto::Prg& prg, int low_bits, WordsOutput out) {
   prg.fill_ring(out.high, 64);
   if (low_bits == 0) {
     std::ranges::fill(out.low, u16{0});
@@ -57,15 +57,15 @@ void sample_uniform(Prg& prg, int low_bits, WordsOutput out) {
   for (u16& low : out.low) low &= mask;
 }
 
-void sample_ternary(Prg& prg, std::span<signed char> out) { sample(prg, out, to_ternary); }
+void sample_ternary(crypto::Prg& prg, std::span<signed char> out) { sample(prg, out, to_ternary); }
 
-void sample_error(Prg& prg, std::span<signed char> out) { sample(prg, out, to_error); }
+void sample_error(crypto::Prg& prg, std::span<signed char> out) { sample(prg, out, to_error); }
 
-Small sample_secret(Prg& prg, i64 n, i64 most) {
+Small sample_secret(crypto::Prg& prg, i64 n, i64 most) {
   expect(n >= 1 && 2 * n < 3 * most, "lattice: secrets are likely to have fewer places");
   Small secret(n);
-  i64 weight = most + 1;
-  while (weight > most) {
+  i64 weight = 0;
+  while (weight % 2 == 0 || weight > most) {
     sample_ternary(prg, secret);
     weight = 0;
     for (const signed char x : secret) weight += x * x;

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <map>
+#include <set>
 
 #include "lattice/parameters.h"
 
@@ -13,7 +14,7 @@ namespace {
 
 TEST(LatticeSamples, TernaryFollowsItsDefinition) {
   const i64 count = 3000;
-  Prg prg({1, 2}), same({1, 2});
+  crypto::Prg prg({1, 2}), same({1, 2});
   Small out(count);
   sample_ternary(prg, out);
   std::vector<u64> random(1024);
@@ -29,7 +30,7 @@ TEST(LatticeSamples, TernaryFollowsItsDefinition) {
 
 TEST(LatticeSamples, ErrorsAreDifferencesOfSumsOfBits) {
   const i64 count = 100'000;
-  Prg prg({3, 4}), same({3, 4});
+  crypto::Prg prg({3, 4}), same({3, 4});
   Small out(count);
   sample_error(prg, out);
   std::vector<u64> random(1024);
@@ -48,7 +49,7 @@ TEST(LatticeSamples, ErrorsAreDifferencesOfSumsOfBits) {
 TEST(LatticeSamples, UniformWordsFillTheirBitsAndNoOthers) {
   for (const int low_bits : {0, 8, 12, 16}) {
     Words words(4096);
-    Prg prg({5, 6});
+    crypto::Prg prg({5, 6});
     sample_uniform(prg, low_bits, words.output());
     u64 high = 0, low = 0, high_and = ~u64{0}, low_and = ~u64{0};
     for (i64 i = 0; i < 4096; ++i) {
@@ -65,13 +66,37 @@ TEST(LatticeSamples, UniformWordsFillTheirBitsAndNoOthers) {
 }
 
 TEST(LatticeSamples, SecretsHaveTheWeightThatBoundsCountOn) {
-  Prg prg({7, 8});
+  crypto::Prg prg({7, 8});
   for (int i = 0; i < 100; ++i) {
     i64 weight = 0;
     for (const signed char x : sample_secret(prg, 4096)) weight += x != 0;
     EXPECT_LE(weight, kMaxSecretWeight);
     EXPECT_NEAR(weight, 4096 * 2 / 3., 200);
+    EXPECT_EQ(weight % 2, 1);
   }
+}
+
+// A unit times a uniform polynomial is uniform: the multiples of an odd polynomial by all
+// polynomials modulo 2^2 and X^4 + 1 are all of them, and those of an even one are not.
+TEST(LatticeSamples, OddPolynomialsAreUnits) {
+  constexpr int kSmallN = 4, kAll = 256;
+  const auto multiples = [](std::span<const signed char> s) {
+    std::set<int> found;
+    for (int a = 0; a < kAll; ++a) {
+      std::array<int, kSmallN> product{};
+      for (int i = 0; i < kSmallN; ++i)
+        for (int j = 0; j < kSmallN; ++j)
+          product[(i + j) % kSmallN] += (i + j < kSmallN ? 1 : -1) * s[i] * (a >> (2 * j) & 3);
+      int packed = 0;
+      for (int i = 0; i < kSmallN; ++i) packed |= (product[i] & 3) << (2 * i);
+      found.insert(packed);
+    }
+    return std::ssize(found);
+  };
+  crypto::Prg prg({9, 9});
+  for (int i = 0; i < 20; ++i) EXPECT_EQ(multiples(sample_secret(prg, kSmallN, kSmallN)), kAll);
+  const std::array<signed char, kSmallN> even{1, 1, 0, 0};
+  EXPECT_LT(multiples(even), kAll);
 }
 
 }  // namespace

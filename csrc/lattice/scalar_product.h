@@ -7,7 +7,7 @@
 // Leakage        none: time and memory access depend on shapes and on the bound of the weights.
 #pragma once
 
-#include "base/backend.h"
+#include "base/cpu.h"
 #include "lattice/words.h"
 
 namespace privml::lattice {
@@ -16,7 +16,7 @@ inline constexpr u64 kMostScalar = u64{1} << 20;
 inline constexpr i64 kMostInner = i64{1} << 16;
 
 // weights: rows x inner words, signed, of at most `largest` <= kMostScalar in absolute value, inner
-// at most kMostInner; in: inner x columns; out: rows x columns. Throws InvalidArgument where that
+// at most kMostInner; in: inner x columns; out: rows x columns. Throws InvalidArgument if that
 // does not hold.
 void multiply_scalars(std::span<const u64> weights, i64 rows, i64 inner, u64 largest, WordsView in,
                       i64 columns, int low_bits, WordsOutput out, Backend backend = best_backend());

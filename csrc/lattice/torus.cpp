@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "lattice/wire.h"
+#include "lattice/words.h"
 
 namespace privml::lattice {
 namespace {

@@ -30,11 +30,12 @@ class Hash {
   crypto_generichash_state state_;
 };
 
-Block block_of(std::string_view domain, const Digest& digest, std::initializer_list<u64> numbers) {
-  Hash hash(domain, sizeof(Block));
+crypto::Block block_of(std::string_view domain, const Digest& digest,
+                       std::initializer_list<u64> numbers) {
+  Hash hash(domain, sizeof(crypto::Block));
   hash.add(digest);
   for (const u64 number : numbers) hash.add_number(number);
-  Block out;
+  crypto::Block out;
   hash.finish({reinterpret_cast<u8*>(&out), sizeof out});
   return out;
 }
@@ -45,8 +46,9 @@ Digest digest_of(const Transcript& transcript) {
   Digest out;
   Hash hash("privml lattice product", out.size());
   const auto& [owner, choice, shape, label] = transcript;
-  for (const i64 number : {i64{owner}, choice.set.n, i64{choice.set.log_q}, i64{choice.dropped},
-                           i64{choice.answer_bits}, shape.outputs, shape.inner})
+  for (const i64 number :
+       {i64{owner}, choice.set.n, i64{choice.set.log_q}, i64{choice.dropped},
+        i64{choice.answer_bits}, i64{choice.upload_bits}, shape.outputs, shape.inner})
     hash.add_number(static_cast<u64>(number));
   hash.add(label);
   hash.finish(out);
@@ -73,17 +75,17 @@ Digest digest_of(const Digest& weights, Bytes use) {
   return out;
 }
 
-Block tag_of(const Digest& digest, i64 batch, i64 columns) {
+crypto::Block tag_of(const Digest& digest, i64 batch, i64 columns) {
   return block_of("privml lattice tag", digest,
                   {static_cast<u64>(batch), static_cast<u64>(columns)});
 }
 
-Block tag_of_rows(const Digest& digest, i64 batch, i64 first, i64 rows) {
+crypto::Block tag_of_rows(const Digest& digest, i64 batch, i64 first, i64 rows) {
   return block_of("privml lattice rows", digest,
                   {static_cast<u64>(batch), static_cast<u64>(first), static_cast<u64>(rows)});
 }
 
-Block public_seed(const Digest& digest, PublicPart part, i64 index) {
+crypto::Block public_seed(const Digest& digest, PublicPart part, i64 index) {
   return block_of("privml lattice public half", digest,
                   {static_cast<u64>(part), static_cast<u64>(index)});
 }

@@ -37,11 +37,11 @@ Digest digest_of(const Transcript& transcript, const Digest& owner_nonce,
 // Of weights with these words' digest and how they are used.
 Digest digest_of(const Digest& weights, Bytes use);
 // Stands at the beginning of a batch of so many columns, which therefore serves as no other one.
-Block tag_of(const Digest& digest, i64 batch, i64 columns);
+crypto::Block tag_of(const Digest& digest, i64 batch, i64 columns);
 // Of rows that were prepared from batches before `batch`, the first of which has number `first`.
-Block tag_of_rows(const Digest& digest, i64 batch, i64 first, i64 rows);
+crypto::Block tag_of_rows(const Digest& digest, i64 batch, i64 first, i64 rows);
 
 enum class PublicPart : u64 { key = 0, upload = 1, switching = 2 };
-Block public_seed(const Digest& digest, PublicPart part, i64 index);
+crypto::Block public_seed(const Digest& digest, PublicPart part, i64 index);
 
 }  // namespace privml::lattice

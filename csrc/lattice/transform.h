@@ -15,7 +15,7 @@
 
 #include <array>
 
-#include "base/backend.h"
+#include "base/cpu.h"
 #include "lattice/words.h"
 
 namespace privml::lattice {

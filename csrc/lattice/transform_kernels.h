@@ -23,7 +23,7 @@ struct TransformKernels {
                        u64* high, u16* low);
 };
 
-// Throws InvalidArgument where this processor does not support the backend.
+// Throws InvalidArgument if this processor does not support the backend.
 const TransformKernels& transform_kernels(Backend backend);
 // For polynomials of n coefficients modulo a prime that is 1 modulo 2 n; without the numbers that
 // words need (unit, first_prime).

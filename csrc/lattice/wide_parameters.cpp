@@ -9,18 +9,27 @@ namespace privml::lattice {
 namespace {
 
 constexpr double kErrorVariance = kErrorPairs / 2.;
-constexpr double kRoundingVariance = 1 / 12.;  // Hoeffding's, of a uniform error of one last place
-constexpr double kImagesOfKeys = 20;           // that the keys of one level must save
+constexpr double kRoundingVariance = 1 / 12.;          // of a uniform error of one last place
+constexpr double kImagesOfKeys = 20;                   // that the keys of one level must save
 constexpr int kFewestDropped = 10, kMostDropped = 13;  // bits of c1 below those of the ring
 
-// Of one key switch, in units of 1 / q: errors of the keys times digits, the secret times what lies
-// below the digits, and the rounding of what the keys encrypt times digits.
-double switching_variance(const WideSet& set) {
+// Of one key switch, in units of 1 / q: errors of the keys times digits, and the rounding of what
+// the keys encrypt times digits; and the secret times what lies below the digits.
+double keys_variance(const WideSet& set) {
   const double n = static_cast<double>(set.ring.n);
   const double weight = static_cast<double>(most_secret_weight(set.ring.n));
   const double digits = 2 * 1.05 * 1.05 * std::exp2(2 * (set.digit_bits - 1));
-  const double below = std::exp2(2 * (set.ring.log_q - 2 * set.digit_bits));
-  return digits * (n * kErrorVariance + weight / 4) + weight * kRoundingVariance * below;
+  return digits * (n * kErrorVariance + weight / 4);
+}
+double below_variance(const WideSet& set) {
+  const double weight = static_cast<double>(most_secret_weight(set.ring.n));
+  return weight * kRoundingVariance * std::exp2(2 * (set.ring.log_q - 2 * set.digit_bits));
+}
+
+// Of what is rounded to 2^-bits and then to multiples of 1 / q, in units of that.
+double twice_rounded(const RingSet& ring, int bits) {
+  const double places = std::exp2(ring.log_q - bits) + 1;
+  return kRoundingVariance * places * places;
 }
 
 }  // namespace
@@ -48,22 +57,22 @@ SwitchingLevels SwitchingLevels::with(int levels) const {
 // An answer's noise is sum y_k e_k for the errors of uploads, U e + e' s of the encryption of zero,
 // and for each level of packing the noise of a key switch, doubled by every level that follows; all
 // in units of 1 / q. To that come c1's rounding times s; and c0's rounding, which takes half of the
-// room, since answers are valid modulo 2^-masked_bits.
+// room, since answers are valid modulo 2^-masked_bits. Uploads' roundings and what lies below
+// digits come from the same public halves: their deviations are added.
 double log2_failure(const WideChoice& choice, const WideBounds& bounds) {
   const RingSet& ring = choice.set.ring;
   const double weight = static_cast<double>(most_secret_weight(ring.n));
-  const double upload = kErrorVariance + kRoundingVariance +
-                        kRoundingVariance * std::exp2(2 * (ring.log_q - choice.upload_bits));
   double switches = 0;
   for (int level = 0; level < bounds.levels; ++level)
     switches += std::exp2(2 * level) * bounds.keys.times(level);
   const double zero = kErrorVariance * (static_cast<double>(ring.n) + weight);
-  const double each = switches * switching_variance(choice.set) + zero;
-  const double in_ring = bounds.squares * upload + bounds.answers * each;
+  const double c1 = weight * twice_rounded(ring, choice.answer_bits);
+  const double each = switches * keys_variance(choice.set) + zero + c1;
+  const double rounded = std::sqrt(bounds.squares * twice_rounded(ring, choice.upload_bits)) +
+                         std::sqrt(bounds.answers * switches * below_variance(choice.set));
+  const double sum = bounds.squares * kErrorVariance + rounded * rounded + bounds.answers * each;
   // From here on in units of 2^-ring_bits.
-  const double variance = in_ring * std::exp2(2 * (choice.ring_bits - ring.log_q)) +
-                          bounds.answers * kRoundingVariance * weight *
-                              std::exp2(2 * (choice.ring_bits - choice.answer_bits));
+  const double variance = sum * std::exp2(2 * (choice.ring_bits - ring.log_q));
   const double room = 0.25 - std::exp2(-20);
   return 1 - room * room / (2 * variance) / std::log(2.);
 }

@@ -9,7 +9,8 @@
 // Exactness   as parameters.h: log2_failure bounds the probability that a result is wrong.
 //             Rounding errors of ciphertexts are those of numbers that are uniform under the
 //             assumption, and subgaussian with it; so are those of uploads, whatever is encrypted,
-//             as they are no finer than 1 / q.
+//             as they are no finer than 1 / q. Whoever reads them rounds once more, to multiples of
+//             1 / q, by an error that depends on the first one: their deviations are added.
 // Source      parameters.h.
 #pragma once
 
@@ -72,7 +73,7 @@ struct WideChoice {
 
 // log2 of the bound on the probability that a result is wrong.
 double log2_failure(const WideChoice& choice, const WideBounds& bounds);
-// None where the set does not serve.
+// None if the set does not serve.
 std::optional<WideChoice> choose_wide(const WideSet& set, const WideBounds& bounds);
 
 }  // namespace privml::lattice

@@ -42,11 +42,13 @@ TEST(WideParameters, FailuresAreBoundedAsTheTailSays) {
   given.keys = {0b11};
   const WideChoice choice{set, 32, 71, 43, 0};
   const double q = std::exp2(80), weight = 3034;
-  const double uploads = 64 * std::exp2(62) * (10.5 + 1 / 12. + std::exp2(18) / 12);
-  const double digits = 2 * 1.05 * 1.05 * std::exp2(50);
-  const double key_switch = digits * (4096 * 10.5 + weight / 4) + weight / 12 * std::exp2(56);
-  const double noise = uploads + (4 + 1) * key_switch + 10.5 * (4096 + weight);
-  const double variance = noise / q / q * std::exp2(64) + weight / 12 * std::exp2(-22);
+  const double squares = 64 * std::exp2(62), digits = 2 * 1.05 * 1.05 * std::exp2(50);
+  const double rounded = std::sqrt(squares / 12) * (std::exp2(9) + 1) +
+                         std::sqrt((4 + 1) * weight / 12) * std::exp2(28);
+  const double keys = (4 + 1) * digits * (4096 * 10.5 + weight / 4);
+  const double c1 = weight / 12 * std::pow(std::exp2(37) + 1, 2);
+  const double noise = squares * 10.5 + rounded * rounded + keys + 10.5 * (4096 + weight) + c1;
+  const double variance = noise / q / q * std::exp2(64);
   const double room = 0.25 - std::exp2(-20);
   EXPECT_NEAR(log2_failure(choice, given), 1 - room * room / 2 / variance / std::log(2.), 1e-6);
 }

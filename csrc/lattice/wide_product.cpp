@@ -89,7 +89,7 @@ i64 wide_key_bytes(const WideSet& set) {
 
 i64 wide_switching_bytes(const WideSet& set) { return kWideDigits * wide_key_bytes(set); }
 
-WideKeyOwner::WideKeyOwner(const WideSet& set, const Digest& digest, Prg& prg)
+WideKeyOwner::WideKeyOwner(const WideSet& set, const Digest& digest, crypto::Prg& prg)
     : set_(set),
       digest_(digest),
       prg_(prg),
@@ -99,7 +99,7 @@ WideKeyOwner::WideKeyOwner(const WideSet& set, const Digest& digest, Prg& prg)
       negative_(transformed(ring_, ring_.of_small(negated(small_)))) {}
 
 // e - a s, not transformed.
-Residues WideKeyOwner::encryption_of_zero(Block seed) {
+Residues WideKeyOwner::encryption_of_zero(crypto::Block seed) {
   Residues out = ring_.product(transformed(ring_, ring_.uniform(seed)), negative_);
   ring_.restore(out);
   Small error(ring_.n());
@@ -200,7 +200,8 @@ void WideKeys::add_level(int level, Bytes keys) {
   Level added{ring_.places(power_of(ring_.n(), level)), {}, {}};
   for (int digit = 0; digit < kWideDigits; ++digit) {
     added.k0.push_back(transformed(ring_, ring_.read(keys.subspan(digit * each, each))));
-    const Block seed = public_seed(digest_, PublicPart::switching, switching_index(level, digit));
+    const crypto::Block seed =
+        public_seed(digest_, PublicPart::switching, switching_index(level, digit));
     added.k1.push_back(transformed(ring_, ring_.uniform(seed)));
   }
   levels_[level] = std::move(added);
@@ -233,7 +234,7 @@ void WideKeys::add_image(int level, Ciphertext& from, Ciphertext& to) const {
 }
 
 WideEvaluator::WideEvaluator(const WideKeys& keys, const WideChoice& choice, const WideShape& shape,
-                             i64 first, Prg& prg)
+                             i64 first, crypto::Prg& prg)
     : keys_(keys), choice_(choice), shape_(shape), prg_(prg), first_(first) {
   expect_fits(choice, shape);
   for (int level = 0; level < shape.levels; ++level)
@@ -264,7 +265,7 @@ void WideEvaluator::read_part(Bytes upload) {
     std::ranges::fill(c0, Torus{});
     for (i64 row = 0; row < shape_.rows_of(part); ++row)
       std::copy_n(sent.begin() + row * width, width, c0.begin() + row * gap);
-    const Block seed =
+    const crypto::Block seed =
         public_seed(keys_.digest(), PublicPart::upload, first_ + read_ * blocks + block);
     ciphertexts.push_back({ring.product(transformed(ring, ring.of_torus(c0)), shift),
                            ring.product(transformed(ring, ring.uniform(seed)), shift)});

@@ -67,7 +67,7 @@ i64 wide_switching_bytes(const WideSet& set);
 class WideKeyOwner {
  public:
   // Draws the key; `prg` must outlive the object.
-  WideKeyOwner(const WideSet& set, const Digest& digest, Prg& prg);
+  WideKeyOwner(const WideSet& set, const Digest& digest, crypto::Prg& prg);
 
   void write_key(MutableBytes out);
   void write_switching(int level, MutableBytes out);
@@ -75,16 +75,16 @@ class WideKeyOwner {
   void write_upload(const WideChoice& choice, const WideShape& shape, i64 first,
                     std::span<const u64> x, MutableBytes out);
   // sums += c1 times the key of answers `first` and following ones, at the places of their outputs;
-  // sums: batch x rows x columns. Throws ProtocolError where the bytes are none.
+  // sums: batch x rows x columns. Throws ProtocolError if the bytes are none.
   void add_answers(const WideChoice& choice, const WideShape& shape, i64 first, Bytes answers,
                    std::span<Torus> sums) const;
 
  private:
-  Residues encryption_of_zero(Block seed);
+  Residues encryption_of_zero(crypto::Block seed);
 
   WideSet set_;
   Digest digest_;
-  Prg& prg_;
+  crypto::Prg& prg_;
   ResidueRing ring_;
   Small small_;
   Residues secret_, negative_;
@@ -129,7 +129,7 @@ class WideEvaluator {
  public:
   // keys and prg must outlive the object.
   WideEvaluator(const WideKeys& keys, const WideChoice& choice, const WideShape& shape, i64 first,
-                Prg& prg);
+                crypto::Prg& prg);
   // The next part, of wide_part_bytes() of what write_upload() wrote, else ProtocolError.
   void read_part(Bytes upload);
   i64 parts_read() const { return read_; }
@@ -146,7 +146,7 @@ class WideEvaluator {
   const WideKeys& keys_;
   WideChoice choice_;
   WideShape shape_;
-  Prg& prg_;
+  crypto::Prg& prg_;
   i64 first_, read_ = 0;  // the first ciphertext's number; parts
   // Of a part, by block: ciphertexts shifted so that outputs come to the right place.
   std::map<i64, std::vector<Ciphertext>> parts_;

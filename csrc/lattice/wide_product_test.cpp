@@ -15,7 +15,7 @@ enum class Values { random, smallest, alternating };
 
 struct Outcome {
   bool exact = true;
-  double noise = 0;  // the largest, in units of 2^-ring_bits
+  double noise = 0, squares = 0;  // the largest and the sum, in units of 2^-ring_bits
   std::vector<u8> upload, answers;
 };
 
@@ -32,7 +32,7 @@ std::vector<u64> words(Values kind, i64 count, int bits, u64 seed) {
 
 // A product with everything that belongs to it; `number` is its own under the keys.
 struct Session {
-  Prg client{{1, 1}}, owner{{2, 2}};
+  crypto::Prg client{{1, 1}}, owner{{2, 2}};
   Digest digest{};
   WideKeyOwner key;
   WideKeys keys;
@@ -85,7 +85,9 @@ struct Session {
           const Torus noise = found - torus_of(expected & low_mask(bits), bits);
           const double size = static_cast<double>(static_cast<i64>(noise.high)) +
                               std::exp2(-64) * static_cast<double>(noise.middle);
-          out.noise = std::max(out.noise, std::abs(std::exp2(bits - 64) * size));
+          const double in_units = std::exp2(bits - 64) * size;
+          out.noise = std::max(out.noise, std::abs(in_units));
+          out.squares += in_units * in_units;
         }
     out.exact = out.noise < 0.25;
     return out;
@@ -144,6 +146,36 @@ TEST(WideProduct, NoiseOfExtremeValuesStaysBelowItsBound) {
       first += shape.polynomials();
     }
   }
+}
+
+// Each part of the noise where it is the largest, beside the deviation of the Gaussian whose tail
+// the bound is: key switches, and the rounding of answers and of uploads.
+TEST(WideProduct, EveryPartOfTheNoiseIsAsLargeAsItsBound) {
+  constexpr int kRingBits = 8, kInner = 4;
+  for (const WideSet& set : kWideSets)
+    for (const int levels : {1, 5}) {
+      const i64 rows = set.ring.n >> levels, columns = i64{1} << levels;
+      const WideShape shape = placed({0, 1, rows, kInner, columns, levels}, set);
+      const SwitchingLevels kept = SwitchingLevels{}.with(levels);
+      Session session(set, kept);
+      i64 first = 0;
+      const auto x = words(Values::random, rows * kInner, kRingBits, 3);
+      const auto y = words(Values::smallest, kInner * columns, kRingBits, 4);
+      for (const auto& [upload_bits, answer_bits] : {std::pair{set.ring.log_q, set.ring.log_q},
+                                                     {set.ring.log_q, 40},
+                                                     {40, set.ring.log_q}}) {
+        const WideChoice choice{set, kRingBits, upload_bits, answer_bits, 0};
+        const Outcome outcome = session.run(choice, shape, first, x, y);
+        first += shape.polynomials();
+        const double room = 0.25 - std::exp2(-20);
+        const double log2_tail = log2_failure(choice, bounds(shape, kRingBits, kept));
+        const double deviation = room / std::sqrt(2 * std::log(2.) * (1 - log2_tail));
+        const double found = std::sqrt(outcome.squares / static_cast<double>(rows * columns));
+        SCOPED_TRACE(std::to_string(set.ring.log_q) + " " + std::to_string(upload_bits));
+        EXPECT_LT(found, 1.1 * deviation);  // all columns have the noise of one upload
+        EXPECT_GT(found, deviation / 2);
+      }
+    }
 }
 
 // A test of the test: fewer bits than noise needs give wrong results.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers modulo 2^(64 + low_bits), 0 <= low_bits <= 16, as arrays of their high 64 bits and of the
-// low bits below those: number i is high[i] 2^low_bits + low[i].
+// low bits below those: number i is high[i] 2^low_bits + low[i]. On the wire they are packed
+// without gaps, the bits after the last being zero.
 #pragma once
 
 #include "base/buffer.h"
@@ -45,5 +46,15 @@ inline u64 high_of(u128 number, int low_bits) { return static_cast<u64>(number >
 inline u16 low_of(u128 number, int low_bits) {
   return static_cast<u16>(static_cast<u64>(number) & low_mask(low_bits));
 }
+
+// The high words, then the low bits.
+i64 words_bytes(i64 count, int low_bits);
+void write_words(WordsView words, int low_bits, MutableBytes out);
+// Throws ProtocolError unless `in` has words_bytes() bytes that write_words() could have written.
+void read_words(Bytes in, int low_bits, WordsOutput out);
+
+// Numbers of `bits` bits, 1 to 64.
+void write_numbers(std::span<const u64> numbers, int bits, MutableBytes out);
+void read_numbers(Bytes in, int bits, std::span<u64> out);
 
 }  // namespace privml::lattice

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "linear/product.h"
 
-namespace privml {
+namespace privml::linear {
 
 void expect_valid(const ConvolutionShape& s) {
   expect(s.batch >= 0 && s.in_channels >= 1 && s.height >= 1 && s.width >= 1 &&
@@ -22,10 +22,9 @@ void expect_valid(const ConvolutionShape& s) {
          "convolution: the kernel is larger than the padded input");
 }
 
-namespace linear {
 namespace {
 
-// The input with its padding written out; `storage` holds it where there is any.
+// The input with its padding written out; `storage` holds it if there is any.
 std::span<const u64> padded(std::span<const u64> in, const ConvolutionShape& s,
                             std::vector<u64>& storage) {
   if (s.pad_top + s.pad_bottom + s.pad_left + s.pad_right == 0) return in;
@@ -90,5 +89,4 @@ void add_convolution(std::span<const u64> in, std::span<const u64> kernel,
                 {out.data() + g * outer * out_plane, out_row, offsets.output}, threads, backend);
 }
 
-}  // namespace linear
-}  // namespace privml
+}  // namespace privml::linear

@@ -12,7 +12,7 @@
 
 #include "linear/kernels.h"
 
-namespace privml {
+namespace privml::linear {
 
 struct ConvolutionShape {
   i64 batch = 1, in_channels = 1, height = 1, width = 1;
@@ -39,8 +39,6 @@ struct ConvolutionShape {
 // counts and the kernel fits into the padded input.
 void expect_valid(const ConvolutionShape& shape);
 
-namespace linear {
-
 // in: [batch, in_channels, height, width], kernel: [out_channels, in_channels / groups,
 // kernel_height, kernel_width], out: [batch, out_channels, out_height, out_width], all row-major.
 // Throws InvalidArgument on shapes, bits or lengths that do not fit.
@@ -48,5 +46,4 @@ void add_convolution(std::span<const u64> in, std::span<const u64> kernel,
                      const ConvolutionShape& shape, int bits, std::span<u64> out, int threads = 1,
                      Backend backend = best_backend());
 
-}  // namespace linear
-}  // namespace privml
+}  // namespace privml::linear

@@ -8,7 +8,7 @@
 
 #include <array>
 
-#include "base/backend.h"
+#include "base/cpu.h"
 #include "base/types.h"
 
 namespace privml::linear {

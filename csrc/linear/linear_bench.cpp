@@ -33,6 +33,7 @@ double seconds(i64 rows, i64 inner, i64 columns, int bits, Backend backend) {
 }  // namespace privml::linear
 
 int main(int argc, char** argv) {
+  using namespace privml;
   using namespace privml::linear;
   const auto size = [&](int i) { return argc > i ? std::atoll(argv[i]) : 512; };
   const privml::i64 rows = size(1), inner = size(2), columns = size(3);

@@ -135,7 +135,7 @@ void add_with(const IndexedMatrix& a, const IndexedMatrix& b, u64 mask, const In
     const IndexedOutput turned{out.words, out.column, out.row};
     return add_with(left, right, mask, turned, threads, kernels);
   }
-  // Threads share out whole panels of columns, or of rows where there are more of those.
+  // Threads share out whole panels of columns, or of rows if there are more of those.
   const bool by_columns = columns / kernels.columns >= rows / kernels.rows;
   const i64 count = by_columns ? columns : rows, unit = by_columns ? kernels.columns : kernels.rows;
   const i64 useful = std::min<i64>(threads, rows * inner * columns / kWorkPerThread);

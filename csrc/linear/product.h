@@ -10,15 +10,15 @@
 //                (TOMS 2008); F. Van Zee, R. van de Geijn, BLIS (TOMS 2015).
 #pragma once
 
-#include "linear/indexed.h"
 #include "linear/kernels.h"
+#include "linear/packing.h"
 
 namespace privml::linear {
 
 // a is rows x inner, b inner x columns: a.column and b.row have one length, as out.row and a.row,
 // out.column and b.column; without an inner dimension out stays as it is. No two elements of out
 // share a word. 1 <= bits <= 64; at most `threads` threads, fewer for small products. Throws
-// InvalidArgument where that does not hold.
+// InvalidArgument if that does not hold.
 void add_product(const IndexedMatrix& a, const IndexedMatrix& b, int bits, IndexedOutput out,
                  int threads = 1, Backend backend = best_backend());
 

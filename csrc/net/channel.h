@@ -10,7 +10,7 @@
 #include "base/types.h"
 #include "net/names.h"
 
-namespace privml {
+namespace privml::net {
 
 // Payload bytes that crossed the channel, and the depth of this party's view: every frame carries
 // its sender's depth and reading one sets depth = max(depth, frame.depth + 1) (a Lamport clock), so
@@ -39,7 +39,7 @@ class Channel {
   // Sends what is queued and sets the depth clock: to 0 where a session begins, and forward where
   // what follows depends on values that came over another channel.
   virtual void set_depth(i64 depth) = 0;
-  // The longest time a read may wait for a frame, or a write for a peer who takes nothing; every
+  // The longest time a read may wait for a frame, or a write for a peer that takes nothing; every
   // channel starts with 60 seconds.
   virtual void set_deadline(std::chrono::milliseconds deadline) = 0;
   // Closes both directions; a read in another thread ends with PeerDisconnected.
@@ -50,10 +50,10 @@ class Channel {
   // All names in the certificates of both sides, known when `peer_name` is.
   virtual CertifiedNames names() const { return {}; }
   // Whether the peer is known to send no more, told without a wait; what it sent before may still
-  // be there to be read. False where this cannot be told.
+  // be there to be read. False if this cannot be told.
   virtual bool peer_closed() const { return false; }
 };
 
 using ChannelPair = std::pair<std::unique_ptr<Channel>, std::unique_ptr<Channel>>;
 
-}  // namespace privml
+}  // namespace privml::net

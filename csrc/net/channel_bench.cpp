@@ -11,7 +11,7 @@
 #include "net/memory.h"
 #include "net/tcp.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 ChannelPair open_channels(bool tcp) {
@@ -92,6 +92,6 @@ void run(i64 bytes) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::net
 
-int main(int argc, char** argv) { privml::run((argc > 1 ? std::atoll(argv[1]) : 256) << 20); }
+int main(int argc, char** argv) { privml::net::run((argc > 1 ? std::atoll(argv[1]) : 256) << 20); }

@@ -12,7 +12,7 @@
 #include "net/tcp.h"
 #include "net/testing/channels.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 using namespace std::chrono_literals;
@@ -263,4 +263,4 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Channels, ::testing::Values(false, true),
                          [](const auto& info) { return info.param ? "tcp" : "memory"; });
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::net

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "net/tcp_transport.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 TEST(Flood, WhatAPeerSendsInsteadOfReadingIsBounded) {
@@ -32,4 +32,4 @@ TEST(Flood, WhatAPeerSendsInsteadOfReadingIsBounded) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::net

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -274,4 +274,4 @@ std::string duration_text(std::chrono::milliseconds duration) {
   return count % 1000 == 0 ? std::to_string(count / 1000) + " s" : std::to_string(count) + " ms";
 }
 
-}  // namespace privml
+}  // namespace privml::net

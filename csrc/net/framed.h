@@ -15,7 +15,7 @@
 #include "net/channel.h"
 #include "net/tagged.h"
 
-namespace privml {
+namespace privml::net {
 
 // At least nothing and at most a year, so that it can be added to any point in time.
 std::chrono::milliseconds bounded(std::chrono::milliseconds duration);
@@ -38,7 +38,7 @@ class Transport {
   virtual std::string peer_name() const { return {}; }
   virtual CertifiedNames names() const { return {}; }
   virtual bool peer_closed() const { return false; }
-  // "host:port" of the peer's end; empty where there is no network.
+  // "host:port" of the peer's end; empty if there is no network.
   virtual std::string peer_address() const { return {}; }
 };
 
@@ -100,4 +100,4 @@ class FramedChannel final : public Channel, public Tagged {
   u64 arrived_tag_ = 0;  // of what incoming_ holds
 };
 
-}  // namespace privml
+}  // namespace privml::net

@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "net/framed.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 // One direction: whole frames queue up, the reader takes them one by one.
@@ -105,4 +105,4 @@ ChannelPair make_memory_channels() {
           std::make_unique<FramedChannel>(std::make_unique<MemoryTransport>(back, forth))};
 }
 
-}  // namespace privml
+}  // namespace privml::net

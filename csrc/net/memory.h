@@ -4,9 +4,9 @@
 
 #include "net/channel.h"
 
-namespace privml {
+namespace privml::net {
 
 // Each end is used by one thread; writers never wait.
 ChannelPair make_memory_channels();
 
-}  // namespace privml
+}  // namespace privml::net

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace privml {
+namespace privml::net {
 
 // Empty on connections without TLS; `peer` also before the peer has proved one of them.
 struct CertifiedNames {
@@ -13,4 +13,4 @@ struct CertifiedNames {
   std::vector<std::string> peer;
 };
 
-}  // namespace privml
+}  // namespace privml::net

@@ -3,7 +3,7 @@
 
 #include <sodium.h>
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 std::string finish(crypto_hash_sha256_state state) {
@@ -42,4 +42,4 @@ void RecordedChannel::read(MutableBytes bytes) {
 std::string RecordedChannel::sent_hash() const { return finish(hashes_->sent); }
 std::string RecordedChannel::received_hash() const { return finish(hashes_->received); }
 
-}  // namespace privml
+}  // namespace privml::net

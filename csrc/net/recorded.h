@@ -7,7 +7,7 @@
 
 #include "net/channel.h"
 
-namespace privml {
+namespace privml::net {
 
 class RecordedChannel final : public Channel {
  public:
@@ -35,4 +35,4 @@ class RecordedChannel final : public Channel {
   std::unique_ptr<Hashes> hashes_;
 };
 
-}  // namespace privml
+}  // namespace privml::net

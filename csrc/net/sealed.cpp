@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/wipe.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 EVP_CIPHER_CTX* context(const std::shared_ptr<void>& cipher) {
@@ -81,4 +81,4 @@ void SealedMessages::receive(MutableBytes message) {
   }
 }
 
-}  // namespace privml
+}  // namespace privml::net

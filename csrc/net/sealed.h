@@ -15,7 +15,7 @@
 #include "base/buffer.h"
 #include "net/channel.h"
 
-namespace privml {
+namespace privml::net {
 
 class SealedMessages {
  public:
@@ -41,4 +41,4 @@ class SealedMessages {
   u64 pieces_ = 0;
 };
 
-}  // namespace privml
+}  // namespace privml::net

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "net/memory.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 using Buffer = std::vector<u8>;
@@ -110,4 +110,4 @@ TEST(Sealed, KeysHave32Bytes) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::net

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "net/framed.h"
 
-namespace privml {
+namespace privml::net {
 
 std::unique_ptr<Channel> make_shaped(std::unique_ptr<Channel> channel,
                                      std::chrono::nanoseconds delay, double bits_per_second) {
@@ -15,4 +15,4 @@ std::unique_ptr<Channel> make_shaped(std::unique_ptr<Channel> channel,
   return channel;
 }
 
-}  // namespace privml
+}  // namespace privml::net

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 bool would_block(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
@@ -33,7 +33,7 @@ class PlainStream final : public SocketStream {
   std::string peer_name() const override { return {}; }
 
  private:
-  // What the call moved; `nothing` where it moved nothing.
+  // What the call moved; `nothing` if it moved nothing.
   template <class Call>
   static i64 finish(Call&& call, i64 nothing) {
     while (true) {
@@ -54,4 +54,4 @@ std::unique_ptr<SocketStream> make_plain_stream(int socket) {
   return std::make_unique<PlainStream>(socket);
 }
 
-}  // namespace privml
+}  // namespace privml::net

@@ -8,13 +8,13 @@
 #include "base/types.h"
 #include "net/names.h"
 
-namespace privml {
+namespace privml::net {
 
 class SocketStream {
  public:
   virtual ~SocketStream() = default;
   // Goes on with what must precede the first byte. 0 when that is done, else the poll() events to
-  // wait for. Throws IdentityError when the peer is not who it should be.
+  // wait for. Throws IdentityError when the peer is not the one expected.
   virtual short prepare() = 0;
   // Sends some bytes of `header`, or of `payload` when the header is empty. Returns how many of
   // both together are done with, 0 when the socket takes none now, -1 when it never will.
@@ -30,4 +30,4 @@ class SocketStream {
 // Bytes as they are. Does not own the socket.
 std::unique_ptr<SocketStream> make_plain_stream(int socket);
 
-}  // namespace privml
+}  // namespace privml::net

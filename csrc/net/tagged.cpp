@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "net/channel.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 constexpr size_t kLongestLine = 256;
@@ -41,4 +41,4 @@ ProgramsDiffer::ProgramsDiffer(const Account& account, std::string theirs)
 
 Tagged* tagged(Channel* channel) { return dynamic_cast<Tagged*>(channel); }
 
-}  // namespace privml
+}  // namespace privml::net

@@ -12,7 +12,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::net {
 
 class Channel;
 
@@ -66,4 +66,4 @@ class Tagged {
 // Null for a channel without tags.
 Tagged* tagged(Channel* channel);
 
-}  // namespace privml
+}  // namespace privml::net

@@ -11,7 +11,7 @@
 #include "net/memory.h"
 #include "net/shaped.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 using namespace std::chrono_literals;
@@ -176,4 +176,4 @@ TEST(Account, OldLinesGiveWay) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::net

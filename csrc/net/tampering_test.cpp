@@ -5,7 +5,7 @@
 
 #include "net/memory.h"
 
-namespace privml::testing {
+namespace privml::net::testing {
 namespace {
 
 // Party 0 writes two messages in pieces, party 1 answers in between; returns what party 1 got.
@@ -59,4 +59,4 @@ TEST(TamperingChannel, SaysWhenNothingWasThereToFlip) {
 }
 
 }  // namespace
-}  // namespace privml::testing
+}  // namespace privml::net::testing

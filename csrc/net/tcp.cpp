@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "net/tcp_transport.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -29,7 +29,7 @@ constexpr Milliseconds kPause{50};
 constexpr Milliseconds kAttempt{3000};
 
 std::string with_port(const std::string& host, int port) {
-  return privml::with_port(host, std::to_string(port));
+  return privml::net::with_port(host, std::to_string(port));
 }
 
 struct Addresses {
@@ -175,4 +175,4 @@ std::unique_ptr<Channel> connect_tcp(const std::string& host, int port, Millisec
   }
 }
 
-}  // namespace privml
+}  // namespace privml::net

@@ -7,7 +7,7 @@
 #include "net/channel.h"
 #include "net/tls.h"
 
-namespace privml {
+namespace privml::net {
 
 // A listening socket. Port 0 takes any free port. Throws InvalidArgument naming the address when it
 // cannot be bound (port in use, unknown host).
@@ -40,4 +40,4 @@ std::unique_ptr<Channel> connect_tcp(const std::string& host, int port,
                                      const std::function<void()>& on_wait = {},
                                      const TlsIdentity* identity = nullptr);
 
-}  // namespace privml
+}  // namespace privml::net

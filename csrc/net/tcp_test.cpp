@@ -13,7 +13,7 @@
 #include "net/shaped.h"
 #include "net/testing/channels.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 using namespace std::chrono_literals;
@@ -178,4 +178,4 @@ TEST(Tcp, ImpossiblePortIsRefused) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::net

@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -168,4 +168,4 @@ void TcpTransport::throw_gone() const {
                                  : "peer " + peer_ + " closed the connection");
 }
 
-}  // namespace privml
+}  // namespace privml::net

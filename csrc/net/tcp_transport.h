@@ -8,7 +8,7 @@
 #include "net/framed.h"
 #include "net/tls.h"
 
-namespace privml {
+namespace privml::net {
 
 // What a peer may send while it does not read what this party sends: more than any protocol does.
 inline constexpr size_t kMostBuffered = size_t{1} << 30;
@@ -16,7 +16,7 @@ inline constexpr size_t kMostBuffered = size_t{1} << 30;
 class TcpTransport final : public Transport {
  public:
   // Owns the connected `socket`. With `identity` under TLS, whose handshake is part of the first
-  // send or receive: it throws IdentityError when the peer is not who it should be. send() throws
+  // send or receive: it throws IdentityError when the peer is not the one expected. send() throws
   // ProtocolError when the peer sends more than `most_buffered` bytes instead of reading.
   explicit TcpTransport(int socket, const TlsIdentity* identity = nullptr,
                         TlsRole role = TlsRole::connecting, size_t most_buffered = kMostBuffered);
@@ -57,4 +57,4 @@ std::string with_port(const std::string& host, const std::string& port);
 // Milliseconds until `end` for poll(), at least 0.
 int remaining_milliseconds(std::chrono::steady_clock::time_point end);
 
-}  // namespace privml
+}  // namespace privml::net

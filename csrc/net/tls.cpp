@@ -14,7 +14,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 constexpr size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
@@ -34,7 +34,7 @@ void use(bool done, const char* what, const std::string& file) {
   throw InvalidArgument(std::string(what) + " '" + file + "' cannot be used: " + reason);
 }
 
-// OpenSSL's own socket BIO would raise SIGPIPE where the peer is gone.
+// OpenSSL's own socket BIO would raise SIGPIPE if the peer is gone.
 int socket_of(BIO* bio) { return static_cast<int>(reinterpret_cast<intptr_t>(BIO_get_data(bio))); }
 
 int finished(BIO* bio, ssize_t n, int retry) {
@@ -335,4 +335,4 @@ std::unique_ptr<SocketStream> TlsIdentity::stream(int socket, TlsRole role) cons
   return std::make_unique<TlsStream>(context_, socket, role, peers_);
 }
 
-}  // namespace privml
+}  // namespace privml::net

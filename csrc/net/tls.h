@@ -15,7 +15,7 @@
 
 #include "net/socket_stream.h"
 
-namespace privml {
+namespace privml::net {
 
 enum class TlsRole { connecting, listening };
 
@@ -41,4 +41,4 @@ class TlsIdentity {
   std::vector<std::string> peers_;
 };
 
-}  // namespace privml
+}  // namespace privml::net

@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 
-namespace privml {
+namespace privml::net {
 
 void TracedChannel::write(Bytes bytes) {
   inner_->write(bytes);
@@ -43,4 +43,4 @@ void TracedChannel::finish_message() {
   pending_ = 0;
 }
 
-}  // namespace privml
+}  // namespace privml::net

@@ -11,7 +11,7 @@
 #include "net/channel.h"
 #include "net/tagged.h"
 
-namespace privml {
+namespace privml::net {
 
 // Bytes that left together, or that one read waited for.
 struct Passage {
@@ -62,4 +62,4 @@ class TracedChannel final : public Channel, public Tagged {
   i64 pending_ = 0;  // bytes written since the last message was finished
 };
 
-}  // namespace privml
+}  // namespace privml::net

@@ -5,7 +5,7 @@
 
 #include "net/memory.h"
 
-namespace privml {
+namespace privml::net {
 namespace {
 
 TEST(TracedChannel, KeepsOrderAndLengthsOfMessages) {
@@ -33,4 +33,4 @@ TEST(TracedChannel, KeepsOrderAndLengthsOfMessages) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::net

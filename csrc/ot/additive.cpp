@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Correlated OT over Z_{2^width}: with pads s0 = H(q) and s1 = H(q ^ delta) the sender keeps r = s0
-// and sends y = x - s0 + s1; the receiver, who knows s_choice, has choice * y - s_choice (Asharov,
+// and sends y = x - s0 + s1; the receiver knows s_choice and has choice * y - s_choice (Asharov,
 // Lindell, Schneider, Zohner, CCS 2013, section 5.4).
 #include <algorithm>
 #include <bit>
@@ -11,7 +11,7 @@
 #include "base/pack.h"
 #include "ot/derive.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 constexpr i64 kWorkspaceBlocks = 1024;  // pads of one piece of the message: 16 KiB
@@ -44,22 +44,22 @@ struct Workspace {
         pads(pads * piece * shape.blocks),
         elements(piece * shape.length),
         packed(packed_bytes(piece * shape.length, shape.width)) {}
-  WipedVector<Block> keys;  // q and q ^ delta
-  AlignedVector<Block> pads;
+  WipedVector<crypto::Block> keys;  // q and q ^ delta
+  AlignedVector<crypto::Block> pads;
   AlignedVector<u64> elements;
   AlignedVector<u8> packed;
 };
 
 template <class Lane>
-Lane lane(const Block* pad, i64 j) {
+Lane lane(const crypto::Block* pad, i64 j) {
   Lane value;
   std::memcpy(&value, reinterpret_cast<const u8*>(pad) + j * sizeof(Lane), sizeof(Lane));
   return value;
 }
 
 template <class Lane>
-void mask_messages(const Block* pad0, const Block* pad1, const u64* x, i64 length, u64 mask, u64* r,
-                   u64* y) {
+void mask_messages(const crypto::Block* pad0, const crypto::Block* pad1, const u64* x, i64 length,
+                   u64 mask, u64* r, u64* y) {
   for (i64 j = 0; j < length; ++j) {
     const u64 s0 = lane<Lane>(pad0, j);
     r[j] = s0 & mask;
@@ -68,7 +68,8 @@ void mask_messages(const Block* pad0, const Block* pad1, const u64* x, i64 lengt
 }
 
 template <class Lane>
-void unmask_message(const Block* pad, const u64* y, u64 choice, i64 length, u64 mask, u64* out) {
+void unmask_message(const crypto::Block* pad, const u64* y, u64 choice, i64 length, u64 mask,
+                    u64* out) {
   const u64 chosen = u64{0} - (choice & 1);
   for (i64 j = 0; j < length; ++j) out[j] = ((y[j] & chosen) - lane<Lane>(pad, j)) & mask;
 }
@@ -80,28 +81,28 @@ void check_shape(i64 length, int width) {
 
 }  // namespace
 
-void additive_send(Party& party, const Block* q, std::span<const u64> x, i64 length, int width,
-                   std::span<u64> r) {
+void additive_send(Party& party, const crypto::Block* q, std::span<const u64> x, i64 length,
+                   int width, std::span<u64> r) {
   check_shape(length, width);
   expect(x.size() == r.size() && std::ssize(x) % length == 0,
          "additive_send: x and r must both have count * length elements");
   const i64 count = std::ssize(x) / length;
   const PadShape shape = pad_shape(length, width);
   const i64 piece = std::min(count, piece_size(shape, 2));
-  const Block delta = party.sender.delta();
+  const crypto::Block delta = party.sender.delta();
   const u64 mask = low_mask(width);
   const auto mask_one = shape.narrow() ? mask_messages<u32> : mask_messages<u64>;
   Workspace work(shape, 2, piece);
   for (i64 begin = 0; begin < count; begin += piece) {
     const i64 n = std::min(piece, count - begin);
-    Block* keys = work.keys.data();
+    crypto::Block* keys = work.keys.data();
     for (i64 i = 0; i < n; ++i) {
       keys[i] = q[begin + i];
       keys[n + i] = q[begin + i] ^ delta;
     }
     party.hash.expand(keys, 2 * n, shape.blocks, work.pads.data());
-    const Block* pad0 = work.pads.data();
-    const Block* pad1 = pad0 + n * shape.blocks;
+    const crypto::Block* pad0 = work.pads.data();
+    const crypto::Block* pad1 = pad0 + n * shape.blocks;
     const u64* in = x.data() + begin * length;
     u64* kept = r.data() + begin * length;
     u64* y = work.elements.data();
@@ -121,7 +122,7 @@ void additive_send(Party& party, const Block* q, std::span<const u64> x, i64 len
   }
 }
 
-void additive_receive(Party& party, const Block* t, std::span<const u8> choices, i64 length,
+void additive_receive(Party& party, const crypto::Block* t, std::span<const u8> choices, i64 length,
                       int width, std::span<u64> out) {
   check_shape(length, width);
   const i64 count = std::ssize(choices);
@@ -134,7 +135,7 @@ void additive_receive(Party& party, const Block* t, std::span<const u8> choices,
   Workspace work(shape, 1, piece);
   for (i64 begin = 0; begin < count; begin += piece) {
     const i64 n = std::min(piece, count - begin);
-    const Block* pad = work.pads.data();
+    const crypto::Block* pad = work.pads.data();
     party.hash.expand(t + begin, n, shape.blocks, work.pads.data());
     party.channel.read({work.packed.data(), static_cast<size_t>(packed_bytes(n * length, width))});
     unpack(work.packed.data(), n * length, width, work.elements.data());
@@ -158,4 +159,4 @@ void cost_additive(CostMeter& meter, int sender, i64 count, i64 length, int widt
   meter.message(sender, packed_bytes(count * length, width));
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -10,11 +10,14 @@
 #include "base/error.h"
 #include "base/wipe.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 static_assert(crypto_core_ristretto255_BYTES == sizeof(GroupPoint));
 static_assert(crypto_core_ristretto255_SCALARBYTES == sizeof(GroupScalar));
+
+// Instances in one flight: few, for a party waits for the peer's first one.
+constexpr i64 kFlight = 8;
 
 struct Instance {
   const SessionId& session;
@@ -65,19 +68,19 @@ GroupPoint hash_to_group(const Instance& instance, u8 side, Bytes point) {
   return uniform_point(uniform);
 }
 
-Block derive_key(const Instance& instance, Bytes request, Bytes reply, u8 side,
-                 const GroupPoint& shared) {
+crypto::Block derive_key(const Instance& instance, Bytes request, Bytes reply, u8 side,
+                         const GroupPoint& shared) {
   Transcript transcript("privml base OT key", instance, 16);
   transcript.add(request);
   transcript.add(reply);
   transcript.add({&side, 1});
   transcript.add(shared);
-  Block key;
+  crypto::Block key;
   transcript.finish({reinterpret_cast<u8*>(&key), sizeof(key)});
   return key;
 }
 
-GroupScalar random_scalar(Prg& prg) {
+GroupScalar random_scalar(crypto::Prg& prg) {
   std::array<u8, 64> wide;
   prg.fill_bytes(wide);
   GroupScalar scalar;
@@ -101,7 +104,7 @@ GroupPoint select_point(u8 choice, const GroupPoint& first, const GroupPoint& se
 BaseOtReceiver::BaseOtReceiver(const SessionId& session, int sender_rank, WipedVector<u8> choices)
     : session_(session), sender_rank_(sender_rank), choices_(std::move(choices)) {}
 
-void BaseOtReceiver::write_request(Channel& channel, Prg& prg) {
+void BaseOtReceiver::write_request(net::Channel& channel, crypto::Prg& prg) {
   const i64 count = std::ssize(choices_);
   exponents_.resize(count);
   request_.resize(count * kBaseOtRequestBytes);
@@ -121,19 +124,18 @@ void BaseOtReceiver::write_request(Channel& channel, Prg& prg) {
     u8* place = request_.data() + i * kBaseOtRequestBytes;
     std::copy(first.begin(), first.end(), place);
     std::copy(second.begin(), second.end(), place + first.size());
+    channel.write({place, kBaseOtRequestBytes});
+    if ((i + 1) % kFlight == 0) channel.flush();
   }
-  channel.write(request_);
 }
 
-WipedVector<Block> BaseOtReceiver::read_reply(Channel& channel) {
+WipedVector<crypto::Block> BaseOtReceiver::read_reply(net::Channel& channel) {
   const i64 count = std::ssize(choices_);
   expect(std::ssize(exponents_) == count, "BaseOtReceiver: write_request() comes first");
-  std::vector<u8> reply(count * kBaseOtReplyBytes);
-  channel.read(reply);
-  WipedVector<Block> keys(count);
+  WipedVector<crypto::Block> keys(count);
   for (i64 i = 0; i < count; ++i) {
-    const Bytes point = Bytes(reply).subspan(i * kBaseOtReplyBytes, kBaseOtReplyBytes);
-    GroupPoint shared;
+    GroupPoint point, shared;
+    channel.read(point);
     if (crypto_scalarmult_ristretto255(shared.data(), exponents_[i].data(), point.data()) != 0) {
       refuse("an invalid group element");
     }
@@ -144,17 +146,19 @@ WipedVector<Block> BaseOtReceiver::read_reply(Channel& channel) {
   return keys;
 }
 
-WipedVector<std::array<Block, 2>> base_ot_send(Channel& channel, const SessionId& session,
-                                               int sender_rank, i64 count, Prg& prg) {
+WipedVector<std::array<crypto::Block, 2>> base_ot_send(net::Channel& channel,
+                                                       const SessionId& session, int sender_rank,
+                                                       i64 count, crypto::Prg& prg) {
   std::vector<u8> request(count * kBaseOtRequestBytes);
-  channel.read(request);
-  std::vector<u8> reply(count * kBaseOtReplyBytes);
-  WipedVector<std::array<Block, 2>> keys(count);
+  WipedVector<std::array<crypto::Block, 2>> keys(count);
   for (i64 i = 0; i < count; ++i) {
+    const MutableBytes rest = MutableBytes(request).subspan(i * kBaseOtRequestBytes);
+    if (i % kFlight == 0) {
+      channel.read(rest.first(std::min(rest.size(), size_t{kFlight * kBaseOtRequestBytes})));
+    }
     const Instance instance{session, sender_rank, i};
-    const Bytes points = Bytes(request).subspan(i * kBaseOtRequestBytes, kBaseOtRequestBytes);
-    const MutableBytes answer =
-        MutableBytes(reply).subspan(i * kBaseOtReplyBytes, kBaseOtReplyBytes);
+    const Bytes points = rest.first(kBaseOtRequestBytes);
+    GroupPoint answer;
     GroupScalar exponent = random_scalar(prg);
     crypto_scalarmult_ristretto255_base(answer.data(), exponent.data());
     for (u8 side : {u8{0}, u8{1}}) {
@@ -168,9 +172,9 @@ WipedVector<std::array<Block, 2>> base_ot_send(Channel& channel, const SessionId
       wipe(shared.data(), shared.size());
     }
     wipe(exponent.data(), exponent.size());
+    channel.write(answer);
   }
-  channel.write(reply);
   return keys;
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -12,8 +12,11 @@
 //                secure against malicious parties. Hashes carry the session, the direction, the
 //                instance and the transcript.
 // Leakage        none. Invalid encodings and the identity are refused with ProtocolError.
+// Flights        instances are independent, so requests and replies leave a few at a time and both
+//                parties compute at once; a request may then depend on earlier replies, as
+//                concurrent instances of the protocol allow.
 // Cost           receiver to sender 64 bytes, sender to receiver 32 bytes per instance; two
-//                messages.
+//                messages. Receiver: two multiplications on the curve per instance, sender: three.
 #pragma once
 
 #include <array>
@@ -23,7 +26,7 @@
 #include "crypto/prg.h"
 #include "net/channel.h"
 
-namespace privml {
+namespace privml::ot {
 
 using SessionId = std::array<u8, 32>;
 using GroupPoint = std::array<u8, 32>;
@@ -32,15 +35,15 @@ using GroupScalar = std::array<u8, 32>;
 inline constexpr i64 kBaseOtRequestBytes = 64;
 inline constexpr i64 kBaseOtReplyBytes = 32;
 
-// Two steps each, so that both directions share the round trips. `sender_rank` separates the
-// directions.
+// Two steps, so that a request may leave beside another message. `session` is fresh at each honest
+// party; `sender_rank` separates directions.
 class BaseOtReceiver {
  public:
   BaseOtReceiver(const SessionId& session, int sender_rank, WipedVector<u8> choices);
   BaseOtReceiver(const BaseOtReceiver&) = delete;
-  void write_request(Channel& channel, Prg& prg);
+  void write_request(net::Channel& channel, crypto::Prg& prg);
   // One key per choice.
-  WipedVector<Block> read_reply(Channel& channel);
+  WipedVector<crypto::Block> read_reply(net::Channel& channel);
 
  private:
   SessionId session_;
@@ -51,7 +54,8 @@ class BaseOtReceiver {
 };
 
 // Reads the request of `count` instances, writes the reply; returns both keys of each instance.
-WipedVector<std::array<Block, 2>> base_ot_send(Channel& channel, const SessionId& session,
-                                               int sender_rank, i64 count, Prg& prg);
+WipedVector<std::array<crypto::Block, 2>> base_ot_send(net::Channel& channel,
+                                                       const SessionId& session, int sender_rank,
+                                                       i64 count, crypto::Prg& prg);
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -10,7 +10,7 @@
 #include "ot/ggm.h"
 #include "ot/testing/parties.h"
 
-namespace privml::testing {
+namespace privml::ot::testing {
 namespace {
 
 SessionId session_id(u8 value) {
@@ -20,17 +20,17 @@ SessionId session_id(u8 value) {
 }
 
 struct Keys {
-  WipedVector<std::array<Block, 2>> pairs;
-  WipedVector<Block> chosen;
+  WipedVector<std::array<crypto::Block, 2>> pairs;
+  WipedVector<crypto::Block> chosen;
 };
 
 Keys run_base_ot(const WipedVector<u8>& choices, const SessionId& sender_session,
                  const SessionId& receiver_session) {
-  auto [first, second] = make_memory_channels();
+  auto [first, second] = net::make_memory_channels();
   Keys keys;
   run_pair(
       [&, &sender = *first, &receiver = *second](int rank) {
-        Prg prg(os_random_block());
+        crypto::Prg prg(crypto::os_random_block());
         if (rank == 0) {
           keys.pairs = base_ot_send(sender, sender_session, 0, std::ssize(choices), prg);
           sender.flush();
@@ -55,7 +55,7 @@ TEST(BaseOt, ReceiverGetsTheChosenKeyOnly) {
   for (size_t i = 0; i < choices.size(); ++i) {
     EXPECT_EQ(keys.chosen[i], keys.pairs[i][choices[i]]) << i;
     EXPECT_FALSE(keys.chosen[i] == keys.pairs[i][1 - choices[i]]) << i;
-    for (Block key : keys.pairs[i]) distinct.insert({key.lo, key.hi});
+    for (crypto::Block key : keys.pairs[i]) distinct.insert({key.lo, key.hi});
   }
   EXPECT_EQ(distinct.size(), 2 * choices.size());
 }
@@ -71,8 +71,8 @@ TEST(BaseOt, KeysBelongToTheirSession) {
 TEST(BaseOt, RequestsDoNotShowTheChoice) {
   // Both points of a request are canonical encodings, whatever the choice.
   for (u8 choice : {u8{0}, u8{1}}) {
-    auto [channel, peer] = make_memory_channels();
-    Prg prg(os_random_block());
+    auto [channel, peer] = net::make_memory_channels();
+    crypto::Prg prg(crypto::os_random_block());
     BaseOtReceiver base(session_id(3), 0, {choice});
     base.write_request(*channel, prg);
     channel->flush();
@@ -85,8 +85,8 @@ TEST(BaseOt, RequestsDoNotShowTheChoice) {
 
 TEST(BaseOt, InvalidPointsAreRefused) {
   for (u8 filler : {u8{0}, u8{0xff}}) {  // the identity; no encoding at all
-    auto [channel, peer] = make_memory_channels();
-    Prg prg(os_random_block());
+    auto [channel, peer] = net::make_memory_channels();
+    crypto::Prg prg(crypto::os_random_block());
     BaseOtReceiver base(session_id(3), 0, {1});
     base.write_request(*channel, prg);
     std::array<u8, 32> reply;
@@ -95,8 +95,8 @@ TEST(BaseOt, InvalidPointsAreRefused) {
     peer->flush();
     EXPECT_THROW(base.read_reply(*channel), ProtocolError);
   }
-  auto [channel, peer] = make_memory_channels();
-  Prg prg(os_random_block());
+  auto [channel, peer] = net::make_memory_channels();
+  crypto::Prg prg(crypto::os_random_block());
   std::array<u8, 64> request;
   request.fill(0xff);
   peer->write(request);
@@ -106,17 +106,17 @@ TEST(BaseOt, InvalidPointsAreRefused) {
 
 TEST(GgmTree, PuncturedTreeHasAllLeavesButOne) {
   for (int depth = 1; depth <= 8; ++depth) {
-    const GgmTree tree = ggm_expand(os_random_block(), depth);
+    const GgmTree tree = ggm_expand(crypto::os_random_block(), depth);
     ASSERT_EQ(std::ssize(tree.leaves), i64{1} << depth);
     ASSERT_EQ(std::ssize(tree.sums), depth);
     for (u64 hole = 0; hole < tree.leaves.size(); ++hole) {
-      std::vector<Block> sums(depth);
+      std::vector<crypto::Block> sums(depth);
       for (int level = 0; level < depth; ++level) {
         sums[level] = tree.sums[level][~(hole >> (depth - 1 - level)) & 1];
       }
-      const WipedVector<Block> known = ggm_puncture(sums, hole);
+      const WipedVector<crypto::Block> known = ggm_puncture(sums, hole);
       ASSERT_EQ(known.size(), tree.leaves.size());
-      EXPECT_EQ(known[0], kZeroBlock);
+      EXPECT_EQ(known[0], crypto::kZeroBlock);
       for (u64 y = 1; y < known.size(); ++y) {
         ASSERT_EQ(known[y], tree.leaves[y ^ hole]) << depth << " " << hole << " " << y;
       }
@@ -125,4 +125,4 @@ TEST(GgmTree, PuncturedTreeHasAllLeavesButOne) {
 }
 
 }  // namespace
-}  // namespace privml::testing
+}  // namespace privml::ot::testing

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "ot/derive.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 constexpr i64 kBlock =
@@ -14,7 +14,7 @@ using Packed = std::array<u8, kBlock / 8>;
 
 // Bit i of the message is choices(i) ^ lsb(t[i]).
 template <class Choices>
-void pack_corrections(const Block* t, i64 count, Choices&& choices, Packed& out) {
+void pack_corrections(const crypto::Block* t, i64 count, Choices&& choices, Packed& out) {
   for (i64 begin = 0; begin < count; begin += 8) {
     const i64 n = std::min<i64>(8, count - begin);
     unsigned byte = 0;
@@ -26,7 +26,7 @@ void pack_corrections(const Block* t, i64 count, Choices&& choices, Packed& out)
 }
 
 template <class Choices>
-void receive_chosen(Party& party, i64 count, Choices&& choices, Block* t) {
+void receive_chosen(Party& party, i64 count, Choices&& choices, crypto::Block* t) {
   reserve(party, 0, count);
   Packed packed;
   for (i64 begin = 0; begin < count; begin += kBlock) {
@@ -39,11 +39,11 @@ void receive_chosen(Party& party, i64 count, Choices&& choices, Block* t) {
 
 }  // namespace
 
-void choose_receive(Party& party, std::span<const u8> choices, Block* t) {
+void choose_receive(Party& party, std::span<const u8> choices, crypto::Block* t) {
   receive_chosen(party, std::ssize(choices), [&](i64 i) { return choices[i]; }, t);
 }
 
-void choose_digits_receive(Party& party, std::span<const u8> digits, int m, Block* t) {
+void choose_digits_receive(Party& party, std::span<const u8> digits, int m, crypto::Block* t) {
   expect(1 <= m && m <= 8, "choose_digits_receive: m must be in 1..8");
   std::array<u8, kBlock * 8> bits;
   const i64 count = std::ssize(digits);
@@ -57,15 +57,15 @@ void choose_digits_receive(Party& party, std::span<const u8> digits, int m, Bloc
   }
 }
 
-void choose_send(Party& party, Block* q, i64 count) {
+void choose_send(Party& party, crypto::Block* q, i64 count) {
   reserve(party, count, 0);
-  const Block delta = party.sender.delta();
+  const crypto::Block delta = party.sender.delta();
   Packed packed;
   for (i64 begin = 0; begin < count; begin += kBlock) {
     const i64 n = std::min(kBlock, count - begin);
     draw_as_sender(party, q + begin, n);
     party.channel.read({packed.data(), static_cast<size_t>(packed_bytes(n, 1))});
-    for (i64 i = 0; i < n; ++i) q[begin + i] ^= select(packed[i / 8] >> (i % 8) & 1, delta);
+    for (i64 i = 0; i < n; ++i) q[begin + i] ^= crypto::select(packed[i / 8] >> (i % 8) & 1, delta);
   }
 }
 
@@ -74,4 +74,4 @@ void cost_choose(CostMeter& meter, int sender, i64 count) {
   meter.message(1 - sender, packed_bytes(count, 1));
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -8,7 +8,7 @@
 #include "ot/schedule.h"
 #include "ot/softspoken_check.h"
 
-namespace privml {
+namespace privml::ot {
 
 i64 RcotCost::message_bytes(int m, i64 count) const {
   if (provider == "ideal" || count == 0) return 0;
@@ -147,4 +147,4 @@ void CostMeter::draw(int sender, i64 count) {
   cots[sender] += count;
 }
 
-}  // namespace privml
+}  // namespace privml::ot

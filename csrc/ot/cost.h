@@ -11,7 +11,7 @@
 #include "ot/link_clock.h"
 #include "ot/rcot.h"
 
-namespace privml {
+namespace privml::ot {
 
 // The clocks of a refill (refill.h): its messages go on beside the protocols', and what it makes
 // carries its clock.
@@ -39,7 +39,7 @@ struct CostMeter {
   std::array<i64, 2> depth{};             // Lamport clocks of party 0 / 1
   std::array<i64, 2> cots{};              // drawn correlations, indexed by the sender's rank
   std::array<i64, 2> available{};         // stock of the two pools, indexed by the sender's rank
-  std::optional<RefillMeter> refill;      // where a refill makes the correlations
+  std::optional<RefillMeter> refill;      // if a refill makes the correlations
   LinkClock link;                         // of no delay until set_link()
 
   // One message: `from` writes, the other party reads it.
@@ -79,4 +79,4 @@ std::array<i64, 2> count_correlations(const Planner& planner, ProtocolCost&& pro
   return meter.cots;
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -11,7 +11,7 @@
 #include "ot/schedule.h"
 #include "ot/testing/parties.h"
 
-namespace privml::testing {
+namespace privml::ot::testing {
 namespace {
 
 struct Scenario {
@@ -20,7 +20,7 @@ struct Scenario {
   std::function<void(CostMeter&)> cost;
 };
 
-void choose(Party& party, int sender, i64 count, std::vector<Block>& correlations) {
+void choose(Party& party, int sender, i64 count, std::vector<crypto::Block>& correlations) {
   correlations.resize(count);
   if (party.rank == sender) {
     choose_send(party, correlations.data(), count);
@@ -31,7 +31,7 @@ void choose(Party& party, int sender, i64 count, std::vector<Block>& correlation
 
 Scenario additive(int sender, i64 count, i64 length, int width) {
   const auto run = [=](Party& party) {
-    std::vector<Block> correlations;
+    std::vector<crypto::Block> correlations;
     choose(party, sender, count, correlations);
     std::vector<u64> in(count * length, 3), out(count * length);
     if (party.rank == sender) {
@@ -49,7 +49,7 @@ Scenario additive(int sender, i64 count, i64 length, int width) {
 
 Scenario one_of_n(int sender, i64 count, int m, int width) {
   const auto run = [=](Party& party) {
-    std::vector<Block> correlations;
+    std::vector<crypto::Block> correlations;
     choose(party, sender, count * m, correlations);
     if (party.rank == sender) {
       one_of_n_send(party, correlations.data(), m, width, std::vector<u64>(count << m, 1));
@@ -96,7 +96,7 @@ Scenario reservation(i64 sender0, i64 sender1) {
 Scenario drawing(int sender, i64 count) {
   return {"draw",
           [=](Party& party) {
-            std::vector<Block> out(count);
+            std::vector<crypto::Block> out(count);
             party.rank == sender ? draw_as_sender(party, out.data(), count)
                                  : draw_as_receiver(party, out.data(), count);
           },
@@ -255,35 +255,35 @@ TEST(WireTrace, IsAFunctionOfTheTestSeeds) {
        {"0146fb85e8c70ee516f543c9d9d3767c94a97314121af6ceea92e2fa35fefdac",
         "fecd24bedf2210067818c6df93c800c52362b45a9a1edae93bcf3a1a17ab2008"}},
       {"silent0_malicious",
-       {"8c1e402dd58e1f3d5be99b6389295acc30c5107b2bb25eb3bc7b735e57253b5d",
-        "056d652e937f7f1cd0492a50195452f641371960bbf5cbcca3b402b818feda01"}},
+       {"f27dad2b1d3c68c9e5b7f0885df13ea66fe276d1c6f400644ace0ece355c44f8",
+        "c9692c606cf73d2f53f99adb81dfc6fc1b48e6dc59f4bf5c56a7c736420a804c"}},
       {"silent0",
-       {"d3182ea64bbe62a0fb2550b5596de59d97c6dd49476e1577636a250df17ee838",
-        "07e0e7c4bd5bfe21b49ba5a4a9c7ba774839ab4f6424c635f08f8baad3078ca5"}},
+       {"a3c111fa449fa8d1056be83f55ea866f941e1c6c2877e7fb99f6c800b4d0d4cb",
+        "d780750a782f0957d9da660344bd75368067700667a324b526c1d05158813756"}},
       {"softspoken1",
-       {"47a93ab6f118b9e61fe13487f19f20b030ad98cc72d572f7ad6098396adab0f4",
-        "b6fc1b17036178b1af5c307968d59a15d4fccb2d0bcb9b27a58b1efdb1b75f96"}},
+       {"3874f4cc57fcd660fa7b92210e8e0794bc2456da8a2245c56e34cd779b7e3e2a",
+        "53deeb284e211f8264e7f8ea6bfd3c9a2f72afc65e4dea7952b68a30b7f97c57"}},
       {"softspoken2",
-       {"55458f136452406e200217e68e957c5a8b85d4439e040ce6f5fde61a3c5414fe",
-        "d166292b99ada3f12599cabac26f2910359e87e811b80979f8f036a03fc9620c"}},
+       {"a857f5f2c1823c5fc19eebf45275b2141c61d9eeb4c1a9d1c8d05d0cf28e5404",
+        "26c8c331345455e51b30802258b4efa0e400fa806d6081eec957192101ed2562"}},
       {"softspoken4",
-       {"ab05cbd03067dd2a86bb6036f02c5b46b0218d850796a03681eeb0f0229745d0",
-        "708fd07bf88a71acba8d4411cb763bb17e779ffc2780e9544d7d052efcb6b7d0"}},
+       {"717102327725997f9db1ff4d96e9ea32bd12dcd831ae835849bb21eb8d67a8c7",
+        "8e7259995bb00a745f70e7bfb5d5b1ad34bdc79f751a3d67b6d7ad09fda240db"}},
       {"softspoken8",
-       {"a37ac09a68a4e5ab72840bc5de8e6906ae70bbd84df90ac0f38766698dbe8c8c",
-        "7184469ecc59f618af9084f589a3ced1988ce85120b25a5271ab7e5d2c669086"}},
+       {"25e18e12ebbdaf6540420df45c1286d46d34c9bad61e164885da63a9062826ef",
+        "d1d57601feb2913a89a976096e797ba1a8be24f2430dcced74093b9fea0ab2d7"}},
       {"softspoken1_malicious",
-       {"bce48354ada25b27cbb3bf7ca9827127211d1b04f443990ca555a23639764b22",
-        "7ff0e49781daa6447e5f1ccc9777129eda0d42459b6346291d68efbdc9a4f6d3"}},
+       {"71a72a7904374732af4f12cec2ae435daf4f66a9a0540a9d33738d2e7c5f3c08",
+        "efa381cb661b252ef7d0f90093f99ba36743cec32a56f0bde15c04c8490d8831"}},
       {"softspoken3_malicious",
-       {"4af39cfc31e3a0ec2cdd9eb4dbdc1bbfaff960cb910cb909ecd0bd4d62b76c14",
-        "7ed57d07cf9bfc834020d78478fc16118149144820c4acdbad23a46c1d33a8ad"}},
+       {"ff6a4ddc0b88a9a349557ad12b7f363d5a76bbcecc0cd586eeae7c8e990a77a7",
+        "9a38387c67d2bc4f9bdd0029c3d4dcc45ac3deb402b3db878630f8eb995bcf95"}},
       {"softspoken4_malicious",
-       {"6af0bcccf51b53b7d4058da2b3a436b515a421b799f35286bdfbf0c45fa88b40",
-        "f4f467a3b28d7cca3b27cde1af62a8d53014f2cd72ed08b7b3a396b8af4a0c7f"}},
+       {"4fddd6ded76e92c6e3fd4dfb0d1ef0444c49261e590ed50495a8930576b2acc7",
+        "456aa49cb2bcfed4581bf0175e270272e8ef17ebd5c55752def29dae8857b526"}},
       {"softspoken10_malicious",
-       {"7b75de997b83439c22b40d4b3fad80147b5acddd9882a19170672424b80bd3a3",
-        "78e8778b51b9ba4dbed51bc463d7e78779db9201106ee95ed8cdedcc0b610252"}},
+       {"4063c0f0ebc601a3cf6e60afc9cfecffb51d3e373d67f42e2a4a2e178b96fe7b",
+        "472bc5d29837df0867174efd48ed018ee4acff493baa3888e55ae915c89fe7ae"}},
   };
   const Scenario everything = scenarios().back();
   for (const OtConfig& config : measured_providers()) {
@@ -294,4 +294,4 @@ TEST(WireTrace, IsAFunctionOfTheTestSeeds) {
 }
 
 }  // namespace
-}  // namespace privml::testing
+}  // namespace privml::ot::testing

@@ -13,7 +13,7 @@
 #include "ot/pads.h"
 #include "ot/testing/parties.h"
 
-namespace privml::testing {
+namespace privml::ot::testing {
 namespace {
 
 template <class T>
@@ -34,8 +34,8 @@ void run_roles(int sender, const std::function<void(Party&)>& send,
 TEST(Choose, ImposesTheChoicesOfTheReceiver) {
   for (i64 count : {0, 1, 7, 8, 1023, 1024, 1025, 5000}) {
     const auto choices = random_values<u8>(count, 1, 11 + count);
-    std::vector<Block> q(count), t(count);
-    Block delta{};
+    std::vector<crypto::Block> q(count), t(count);
+    crypto::Block delta{};
     run_roles(
         1,
         [&](Party& party) {
@@ -43,7 +43,7 @@ TEST(Choose, ImposesTheChoicesOfTheReceiver) {
           delta = party.sender.delta();
         },
         [&](Party& party) { choose_receive(party, choices, t.data()); }, "softspoken");
-    for (i64 i = 0; i < count; ++i) ASSERT_EQ(t[i], q[i] ^ select(choices[i], delta)) << i;
+    for (i64 i = 0; i < count; ++i) ASSERT_EQ(t[i], q[i] ^ crypto::select(choices[i], delta)) << i;
   }
 }
 
@@ -51,8 +51,8 @@ TEST(Choose, ImposesDigitsBitByBit) {
   for (int m = 1; m <= 8; ++m) {
     const i64 count = 1500;
     const auto digits = random_values<u8>(count, m, m);
-    std::vector<Block> q(count * m), t(count * m);
-    Block delta{};
+    std::vector<crypto::Block> q(count * m), t(count * m);
+    crypto::Block delta{};
     run_roles(
         0,
         [&](Party& party) {
@@ -61,7 +61,7 @@ TEST(Choose, ImposesDigitsBitByBit) {
         },
         [&](Party& party) { choose_digits_receive(party, digits, m, t.data()); });
     for (i64 i = 0; i < count * m; ++i) {
-      ASSERT_EQ(t[i], q[i] ^ select(digits[i / m] >> (i % m) & 1, delta)) << i;
+      ASSERT_EQ(t[i], q[i] ^ crypto::select(digits[i / m] >> (i % m) & 1, delta)) << i;
     }
   }
 }
@@ -87,12 +87,12 @@ TEST(Additive, GivesSharesOfChoiceTimesX) {
     run_roles(
         0,
         [&](Party& party) {
-          std::vector<Block> q(count);
+          std::vector<crypto::Block> q(count);
           choose_send(party, q.data(), count);
           additive_send(party, q.data(), x, length, width, r);
         },
         [&](Party& party) {
-          std::vector<Block> t(count);
+          std::vector<crypto::Block> t(count);
           choose_receive(party, choices, t.data());
           additive_receive(party, t.data(), choices, length, width, out);
         });
@@ -116,12 +116,12 @@ TEST(OneOfN, GivesTheChosenMessage) {
         run_roles(
             1,
             [&](Party& party) {
-              std::vector<Block> q(count * m);
+              std::vector<crypto::Block> q(count * m);
               choose_send(party, q.data(), count * m);
               one_of_n_send(party, q.data(), m, width, messages);
             },
             [&](Party& party) {
-              std::vector<Block> t(count * m);
+              std::vector<crypto::Block> t(count * m);
               choose_digits_receive(party, choices, m, t.data());
               one_of_n_receive(party, t.data(), choices, m, width, out);
             });
@@ -148,7 +148,7 @@ TEST(OneOfN, RowsAreTheSameTransferAsMessages) {
         run_roles(
             0,
             [&](Party& party) {
-              std::vector<Block> q(count * m);
+              std::vector<crypto::Block> q(count * m);
               choose_send(party, q.data(), count * m);
               if (rows_send) {
                 one_of_n_send_rows(party, q.data(), m, width, rows);
@@ -157,7 +157,7 @@ TEST(OneOfN, RowsAreTheSameTransferAsMessages) {
               }
             },
             [&](Party& party) {
-              std::vector<Block> t(count * m);
+              std::vector<crypto::Block> t(count * m);
               choose_digits_receive(party, choices, m, t.data());
               if (rows_send) {
                 one_of_n_receive(party, t.data(), choices, m, width, wide);
@@ -182,11 +182,11 @@ TEST(OneOfN, PadsOfAllMessagesAreFreshAndDistinct) {
     for (int width : {8, 64}) {
       const TransferShape shape{m, width};
       const i64 count = 64, n = shape.messages();
-      const CorrelationRobustHash hash(Block{1, 2});
-      Prg prg(Block{3, 4});
-      std::vector<Block> q(count * m), pads(count * std::max(n, shape.row_blocks()));
+      const crypto::CorrelationRobustHash hash(crypto::Block{1, 2});
+      crypto::Prg prg(crypto::Block{3, 4});
+      std::vector<crypto::Block> q(count * m), pads(count * std::max(n, shape.row_blocks()));
       prg.fill_blocks(q.data(), std::ssize(q));
-      const Block delta = prg.next_block();
+      const crypto::Block delta = prg.next_block();
       std::vector<u8> bytes;
       if (shape.combined()) {
         const auto multiples = offset_multiples(delta, m);
@@ -258,11 +258,11 @@ TEST(BitTriples, AreProductsOfBalancedRandomBits) {
 
 TEST(Derive, RefusesWrongShapes) {
   run_session(test_config("ideal"), [](Party& party) {
-    std::vector<Block> blocks(8);
+    std::vector<crypto::Block> blocks(8);
     std::vector<u64> words(8);
     std::vector<u8> bytes(8);
     std::vector<u32> rows(2);
-    const Block* q = blocks.data();
+    const crypto::Block* q = blocks.data();
     EXPECT_THROW(additive_send(party, q, words, 1, 0, words), InvalidArgument);
     EXPECT_THROW(additive_send(party, q, words, 1, 65, words), InvalidArgument);
     EXPECT_THROW(additive_send(party, q, words, 3, 8, words), InvalidArgument);
@@ -281,10 +281,10 @@ TEST(Derive, RefusesWrongShapes) {
 }
 
 TEST(Field, TimesXIsMultiplicationInTheField) {
-  EXPECT_EQ(times_x(Block{1, 0}), (Block{2, 0}));
-  EXPECT_EQ(times_x(Block{u64{1} << 63, 0}), (Block{0, 1}));
-  EXPECT_EQ(times_x(Block{0, u64{1} << 63}), (Block{0x87, 0}));
+  EXPECT_EQ(times_x(crypto::Block{1, 0}), (crypto::Block{2, 0}));
+  EXPECT_EQ(times_x(crypto::Block{u64{1} << 63, 0}), (crypto::Block{0, 1}));
+  EXPECT_EQ(times_x(crypto::Block{0, u64{1} << 63}), (crypto::Block{0x87, 0}));
 }
 
 }  // namespace
-}  // namespace privml::testing
+}  // namespace privml::ot::testing

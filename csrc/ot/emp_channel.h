@@ -2,7 +2,7 @@
 // Channels for emp-tool's protocols, and emp-tool's connections for privml's.
 //
 // emp-tool takes any type with send_data(pointer, bytes), recv_data(pointer, bytes) and flush() for
-// its IO. Nothing here includes emp-tool except EmpIoChannel, which exists where its header is
+// its IO. Nothing here includes emp-tool except EmpIoChannel, which exists if its header is
 // found.
 #pragma once
 
@@ -17,7 +17,7 @@
 #include "emp-tool/io/io_channel.h"
 #endif
 
-namespace privml {
+namespace privml::ot {
 
 template <class Io>
 concept EmpLike = requires(Io& io, const void* from, void* to, std::size_t bytes) {
@@ -29,7 +29,7 @@ concept EmpLike = requires(Io& io, const void* from, void* to, std::size_t bytes
 // A Channel as an IO. Does not own it; errors are the Channel's.
 class EmpIo {
  public:
-  explicit EmpIo(Channel& channel) : channel_(channel) {}
+  explicit EmpIo(net::Channel& channel) : channel_(channel) {}
   void send_data(const void* data, std::size_t bytes) {
     counter += bytes;
     channel_.write({static_cast<const u8*>(data), bytes});
@@ -40,13 +40,13 @@ class EmpIo {
   u64 counter = 0;  // bytes sent, as emp-tool counts them
 
  private:
-  Channel& channel_;
+  net::Channel& channel_;
 };
 
 // An IO as a byte transport. Does not own it. An IO knows no deadlines and cannot be closed: a peer
 // that is gone shows as whatever the IO does then.
 template <EmpLike Io>
-class EmpTransport final : public Transport {
+class EmpTransport final : public net::Transport {
  public:
   explicit EmpTransport(Io& io) : io_(io) {}
   void send(Bytes header, Bytes payload, std::chrono::milliseconds) override {
@@ -67,8 +67,8 @@ class EmpTransport final : public Transport {
 // the IO waits in send_data until the peer reads, as one over a socket does, the parties must not
 // both write more before they read than its buffers hold.
 template <EmpLike Io>
-std::unique_ptr<Channel> channel_over(Io& io) {
-  return std::make_unique<FramedChannel>(std::make_unique<EmpTransport<Io>>(io));
+std::unique_ptr<net::Channel> channel_over(Io& io) {
+  return std::make_unique<net::FramedChannel>(std::make_unique<EmpTransport<Io>>(io));
 }
 
 #if __has_include("emp-tool/io/io_channel.h")
@@ -85,4 +85,4 @@ class EmpIoChannel : public emp::IOChannel<EmpIoChannel> {
 };
 #endif
 
-}  // namespace privml
+}  // namespace privml::ot

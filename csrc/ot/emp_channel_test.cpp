@@ -13,7 +13,7 @@
 #include "net/memory.h"
 #include "ot/setup.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 // A connection with emp-tool's three functions and nothing else: bytes leave at flush.
@@ -65,7 +65,7 @@ std::vector<u32> exchange(Io& io, u32 start) {
 }
 
 TEST(EmpChannel, AChannelServesAProtocolOfEmpTool) {
-  auto [first, second] = make_memory_channels();
+  auto [first, second] = net::make_memory_channels();
   std::vector<u32> got;
   EmpIo here(*first), there(*second);
   std::thread peer([&] { got = exchange(there, 7); });
@@ -80,8 +80,8 @@ TEST(EmpChannel, AConnectionOfEmpToolCarriesASession) {
   constexpr i64 kCount = 256;
   Wire there, back;
   SimpleIo ios[2] = {{there, back}, {back, there}};
-  AlignedVector<Block> q(kCount), t(kCount);
-  Block delta{};
+  AlignedVector<crypto::Block> q(kCount), t(kCount);
+  crypto::Block delta{};
   const auto run = [&](int rank) {
     const auto channel = channel_over(ios[rank]);
     const auto resources = make_party_resources(*channel, rank, OtConfig{});
@@ -97,7 +97,7 @@ TEST(EmpChannel, AConnectionOfEmpToolCarriesASession) {
   run(0);
   peer.join();
   for (i64 i = 0; i < kCount; ++i) {
-    const bool chosen = low_bit(t[i]) != 0;
+    const bool chosen = crypto::low_bit(t[i]) != 0;
     EXPECT_EQ(t[i], chosen ? q[i] ^ delta : q[i]);
   }
 }
@@ -116,4 +116,4 @@ TEST(EmpChannel, AChannelIsAnIoChannelOfTheRealLibrary) {
 #endif
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::ot

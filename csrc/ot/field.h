@@ -5,15 +5,17 @@
 
 #include "crypto/block.h"
 
-namespace privml {
+namespace privml::ot {
 
 // (lo, hi) of a block; may alias arrays of blocks.
 typedef u64 BlockVector __attribute__((vector_size(16), may_alias));
 
-inline const BlockVector* as_vectors(const Block* blocks) {
+inline const BlockVector* as_vectors(const crypto::Block* blocks) {
   return reinterpret_cast<const BlockVector*>(blocks);
 }
-inline BlockVector* as_vectors(Block* blocks) { return reinterpret_cast<BlockVector*>(blocks); }
+inline BlockVector* as_vectors(crypto::Block* blocks) {
+  return reinterpret_cast<BlockVector*>(blocks);
+}
 
 inline BlockVector times_x(BlockVector b) {
   const BlockVector top = b >> 63;
@@ -21,9 +23,9 @@ inline BlockVector times_x(BlockVector b) {
   return (b << 1) ^ ((BlockVector{} - carry) & BlockVector{0x87, 1});
 }
 
-inline Block times_x(Block b) {
+inline crypto::Block times_x(crypto::Block b) {
   const BlockVector product = times_x(BlockVector{b.lo, b.hi});
   return {product[0], product[1]};
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -5,14 +5,14 @@
 
 #include "crypto/prg.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
-using Tag = std::array<Block, 2>;
+using Tag = std::array<crypto::Block, 2>;
 
-std::array<Block, 2> children(Block node) {
-  std::array<Block, 2> pair;
-  Prg(node).fill_blocks(pair.data(), 2);
+std::array<crypto::Block, 2> children(crypto::Block node) {
+  std::array<crypto::Block, 2> pair;
+  crypto::Prg(node).fill_blocks(pair.data(), 2);
   return pair;
 }
 
@@ -22,11 +22,11 @@ void add(Tag& sum, const Tag& tag) {
 }
 
 // Replaces each leaf by its seed and returns the tags.
-WipedVector<Tag> stretch(WipedVector<Block>& leaves) {
+WipedVector<Tag> stretch(WipedVector<crypto::Block>& leaves) {
   WipedVector<Tag> tags(leaves.size());
   for (size_t x = 0; x < leaves.size(); ++x) {
-    std::array<Block, 3> out;
-    Prg(leaves[x]).fill_blocks(out.data(), 3);
+    std::array<crypto::Block, 3> out;
+    crypto::Prg(leaves[x]).fill_blocks(out.data(), 3);
     leaves[x] = out[0];
     tags[x] = {out[1], out[2]};
   }
@@ -46,9 +46,9 @@ void reorder(WipedVector<Tag>& tags, u64 hole) {
     for (size_t y = 0; y < tags.size(); ++y) {
       if ((y & distance) != 0) continue;
       for (int half : {0, 1}) {
-        Block& first = tags[y][half];
-        Block& second = tags[y + distance][half];
-        const Block swap = select(static_cast<u8>(hole & 1), first ^ second);
+        crypto::Block& first = tags[y][half];
+        crypto::Block& second = tags[y + distance][half];
+        const crypto::Block swap = crypto::select(static_cast<u8>(hole & 1), first ^ second);
         first ^= swap;
         second ^= swap;
       }
@@ -58,11 +58,11 @@ void reorder(WipedVector<Tag>& tags, u64 hole) {
 
 }  // namespace
 
-GgmTree ggm_expand(Block root, int depth) {
+GgmTree ggm_expand(crypto::Block root, int depth) {
   GgmTree tree{{root}, {}};
   for (int level = 0; level < depth; ++level) {
-    WipedVector<Block> next(2 * tree.leaves.size());
-    std::array<Block, 2> sums{};
+    WipedVector<crypto::Block> next(2 * tree.leaves.size());
+    std::array<crypto::Block, 2> sums{};
     for (size_t j = 0; j < tree.leaves.size(); ++j) {
       const auto [left, right] = children(tree.leaves[j]);
       next[2 * j] = left;
@@ -76,18 +76,18 @@ GgmTree ggm_expand(Block root, int depth) {
   return tree;
 }
 
-WipedVector<Block> ggm_puncture(std::span<const Block> sums, u64 hole) {
+WipedVector<crypto::Block> ggm_puncture(std::span<const crypto::Block> sums, u64 hole) {
   // Nodes are kept in the order (number ^ path so far), which puts the unknown one first at every
   // level.
-  WipedVector<Block> nodes{kZeroBlock};
+  WipedVector<crypto::Block> nodes{crypto::kZeroBlock};
   const int depth = static_cast<int>(sums.size());
   for (int level = 0; level < depth; ++level) {
     const u8 path_bit = hole >> (depth - 1 - level) & 1;
-    WipedVector<Block> next(2 * nodes.size());
-    Block missing = sums[level];
+    WipedVector<crypto::Block> next(2 * nodes.size());
+    crypto::Block missing = sums[level];
     for (size_t y = 1; y < nodes.size(); ++y) {
       const auto [left, right] = children(nodes[y]);
-      const Block swap = select(path_bit, left ^ right);
+      const crypto::Block swap = crypto::select(path_bit, left ^ right);
       next[2 * y] = left ^ swap;
       next[2 * y + 1] = right ^ swap;
       missing ^= next[2 * y + 1];
@@ -98,20 +98,20 @@ WipedVector<Block> ggm_puncture(std::span<const Block> sums, u64 hole) {
   return nodes;
 }
 
-GgmProof ggm_prove(WipedVector<Block>& leaves) {
+GgmProof ggm_prove(WipedVector<crypto::Block>& leaves) {
   const WipedVector<Tag> tags = stretch(leaves);
   Tag sum{};
   for (const Tag& tag : tags) add(sum, tag);
   return {sum, digest_of(tags)};
 }
 
-bool ggm_verify(WipedVector<Block>& punctured, u64 hole, const GgmProof& proof) {
+bool ggm_verify(WipedVector<crypto::Block>& punctured, u64 hole, const GgmProof& proof) {
   WipedVector<Tag> tags = stretch(punctured);
-  punctured[0] = kZeroBlock;
+  punctured[0] = crypto::kZeroBlock;
   tags[0] = proof.tag_sum;
   for (size_t y = 1; y < tags.size(); ++y) add(tags[0], tags[y]);
   reorder(tags, hole);
   return sodium_memcmp(digest_of(tags).data(), proof.digest.data(), proof.digest.size()) == 0;
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -24,28 +24,29 @@
 #include "base/buffer.h"
 #include "crypto/block.h"
 
-namespace privml {
+namespace privml::ot {
 
 // Level 0 is below the root and decides the most significant bit of the leaf's number.
 struct GgmTree {
-  WipedVector<Block> leaves;
-  WipedVector<std::array<Block, 2>> sums;  // per level: XOR of the left nodes, of the right nodes
+  WipedVector<crypto::Block> leaves;
+  WipedVector<std::array<crypto::Block, 2>>
+      sums;  // per level: XOR of the left nodes, of the right nodes
 };
-GgmTree ggm_expand(Block root, int depth);
+GgmTree ggm_expand(crypto::Block root, int depth);
 
 // The receiver knows, for each level, the sum on the side away from the path to leaf `hole`.
 // Returns leaves in the order y = x ^ hole: entry 0 is zero, entry y is leaf y ^ hole.
 // No branch and no index depends on the hole.
-WipedVector<Block> ggm_puncture(std::span<const Block> sums, u64 hole);
+WipedVector<crypto::Block> ggm_puncture(std::span<const crypto::Block> sums, u64 hole);
 
 struct GgmProof {
-  std::array<Block, 2> tag_sum;
+  std::array<crypto::Block, 2> tag_sum;
   std::array<u8, 32> digest;
 };
 
 // Replaces the leaves by their seeds and returns the proof.
-GgmProof ggm_prove(WipedVector<Block>& leaves);
+GgmProof ggm_prove(WipedVector<crypto::Block>& leaves);
 // The same for what ggm_puncture() returned (entry 0 stays unknown); whether the proof holds.
-bool ggm_verify(WipedVector<Block>& punctured, u64 hole, const GgmProof& proof);
+bool ggm_verify(WipedVector<crypto::Block>& punctured, u64 hole, const GgmProof& proof);
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -15,17 +15,17 @@
 
 #include "crypto/aes.h"
 
-namespace privml {
+namespace privml::ot {
 
 // Writes 2^depth leaves, depth >= 1, and per level the sum of its left nodes; all leaves add up to
 // `offset`. `seed` is fresh and random.
-void half_tree_expand(const Aes128& pi, Block seed, Block offset, int depth, Block* leaves,
-                      Block* left_sums);
+void half_tree_expand(const crypto::Aes128& pi, crypto::Block seed, crypto::Block offset, int depth,
+                      crypto::Block* leaves, crypto::Block* left_sums);
 
 // known_sums: per level the sum of the nodes on the side away from leaf `hole`. Writes all leaves
 // but that one, in whose place stands the sum of the others, that is the leaf ^ offset. No branch
 // and no index depends on the hole.
-void half_tree_puncture(const Aes128& pi, const Block* known_sums, u64 hole, int depth,
-                        Block* leaves);
+void half_tree_puncture(const crypto::Aes128& pi, const crypto::Block* known_sums, u64 hole,
+                        int depth, crypto::Block* leaves);
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -8,35 +8,35 @@
 
 #include "crypto/prg.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
-const Block kOffset{0x0123456789abcdef | 1, 0xfedcba9876543210};
+const crypto::Block kOffset{0x0123456789abcdef | 1, 0xfedcba9876543210};
 
 struct Tree {
-  std::vector<Block> leaves, left_sums;
+  std::vector<crypto::Block> leaves, left_sums;
 };
 
-Tree expand(const Aes128& pi, Block seed, int depth) {
-  Tree tree{std::vector<Block>(i64{1} << depth), std::vector<Block>(depth)};
+Tree expand(const crypto::Aes128& pi, crypto::Block seed, int depth) {
+  Tree tree{std::vector<crypto::Block>(i64{1} << depth), std::vector<crypto::Block>(depth)};
   half_tree_expand(pi, seed, kOffset, depth, tree.leaves.data(), tree.left_sums.data());
   return tree;
 }
 
-Block sum(const std::vector<Block>& blocks) {
-  Block total{};
-  for (Block b : blocks) total ^= b;
+crypto::Block sum(const std::vector<crypto::Block>& blocks) {
+  crypto::Block total{};
+  for (crypto::Block b : blocks) total ^= b;
   return total;
 }
 
 // The definition, node by node.
-std::vector<Block> by_definition(const Aes128& pi, Block seed, int depth) {
-  std::vector<Block> nodes{seed, seed ^ kOffset};
+std::vector<crypto::Block> by_definition(const crypto::Aes128& pi, crypto::Block seed, int depth) {
+  std::vector<crypto::Block> nodes{seed, seed ^ kOffset};
   for (int level = 1; level < depth; ++level) {
-    std::vector<Block> next(2 * nodes.size());
+    std::vector<crypto::Block> next(2 * nodes.size());
     for (size_t j = 0; j < nodes.size(); ++j) {
-      const Block image{nodes[j].hi, nodes[j].hi ^ nodes[j].lo};
-      Block hash;
+      const crypto::Block image{nodes[j].hi, nodes[j].hi ^ nodes[j].lo};
+      crypto::Block hash;
       pi.encrypt(&image, &hash, 1);
       hash ^= image;
       next[j] = hash;
@@ -48,32 +48,33 @@ std::vector<Block> by_definition(const Aes128& pi, Block seed, int depth) {
 }
 
 TEST(HalfTree, FollowsItsDefinitionAndAddsUpToTheOffset) {
-  const Aes128 pi({3, 4});
+  const crypto::Aes128 pi({3, 4});
   for (int depth = 1; depth <= 11; ++depth) {
     const Tree tree = expand(pi, {7, static_cast<u64>(depth)}, depth);
     EXPECT_EQ(tree.leaves, by_definition(pi, {7, static_cast<u64>(depth)}, depth));
     EXPECT_EQ(sum(tree.leaves), kOffset);
     std::set<std::pair<u64, u64>> distinct;
-    for (Block leaf : tree.leaves) distinct.insert({leaf.lo, leaf.hi});
+    for (crypto::Block leaf : tree.leaves) distinct.insert({leaf.lo, leaf.hi});
     EXPECT_EQ(distinct.size(), tree.leaves.size());
     // Left nodes of a level have bit `level` of their number clear.
-    const std::vector<Block> half(tree.leaves.begin(), tree.leaves.begin() + (1 << (depth - 1)));
+    const std::vector<crypto::Block> half(tree.leaves.begin(),
+                                          tree.leaves.begin() + (1 << (depth - 1)));
     EXPECT_EQ(tree.left_sums[depth - 1], sum(half));
   }
 }
 
 TEST(HalfTree, ReceiverLearnsAllLeavesButOne) {
-  const Aes128 pi({5, 6});
+  const crypto::Aes128 pi({5, 6});
   for (int depth = 1; depth <= 10; ++depth) {
     const Tree tree = expand(pi, {static_cast<u64>(depth), 1}, depth);
     for (u64 hole = 0; hole < u64{1} << depth; hole += depth <= 7 ? 1 : 37) {
-      std::vector<Block> known(depth), leaves(i64{1} << depth);
+      std::vector<crypto::Block> known(depth), leaves(i64{1} << depth);
       for (int level = 0; level < depth; ++level) {
         // Left sum if the path goes right.
-        known[level] = tree.left_sums[level] ^ select((hole >> level & 1) ^ 1, kOffset);
+        known[level] = tree.left_sums[level] ^ crypto::select((hole >> level & 1) ^ 1, kOffset);
       }
       half_tree_puncture(pi, known.data(), hole, depth, leaves.data());
-      std::vector<Block> expected = tree.leaves;
+      std::vector<crypto::Block> expected = tree.leaves;
       expected[hole] ^= kOffset;
       ASSERT_EQ(leaves, expected) << depth << " " << hole;
     }
@@ -81,11 +82,11 @@ TEST(HalfTree, ReceiverLearnsAllLeavesButOne) {
 }
 
 TEST(HalfTree, AWrongSumChangesTheLeaves) {
-  const Aes128 pi({8, 9});
+  const crypto::Aes128 pi({8, 9});
   const int depth = 6;
   const Tree tree = expand(pi, {1, 2}, depth);
   for (int level = 0; level < depth; ++level) {
-    std::vector<Block> known(depth), leaves(i64{1} << depth), wrong(i64{1} << depth);
+    std::vector<crypto::Block> known(depth), leaves(i64{1} << depth), wrong(i64{1} << depth);
     for (int l = 0; l < depth; ++l) known[l] = tree.left_sums[l] ^ kOffset;  // hole 0
     half_tree_puncture(pi, known.data(), 0, depth, leaves.data());
     known[level].lo ^= 1;
@@ -98,4 +99,4 @@ TEST(HalfTree, AWrongSumChangesTheLeaves) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::ot

@@ -6,7 +6,7 @@
 #include "crypto/aes_wide.h"
 #include "ot/kernels.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 // The patch as the two words of every block, and the number of the first block of a register.
@@ -37,36 +37,37 @@ typename Wide::Register number_step() {
 }
 
 template <class Wide>
-Block fold_blocks(typename Wide::Register sum) {
-  Block blocks[Wide::kBlocks];
+crypto::Block fold_blocks(typename Wide::Register sum) {
+  crypto::Block blocks[Wide::kBlocks];
   Wide::store(blocks, sum);
-  Block total = blocks[0];
+  crypto::Block total = blocks[0];
   for (int b = 1; b < Wide::kBlocks; ++b)
     total = {total.lo ^ blocks[b].lo, total.hi ^ blocks[b].hi};
   return total;
 }
 
 template <class Wide, bool Patched>
-LevelSums grow_level(const Block* round_keys, Block* nodes, i64 count, const TreePatch& change) {
+LevelSums grow_level(const crypto::Block* round_keys, crypto::Block* nodes, i64 count,
+                     const TreePatch& change) {
   using Register = typename Wide::Register;
-  constexpr int kGroup = aes::kInterleaved * Wide::kBlocks;
-  const aes::Schedule<Wide> schedule(round_keys);
+  constexpr int kGroup = crypto::aes::kInterleaved * Wide::kBlocks;
+  const crypto::aes::Schedule<Wide> schedule(round_keys);
   const WidePatch<Wide> patch(change);
   [[maybe_unused]] const Register step = number_step<Wide>();
   [[maybe_unused]] Register number = first_numbers<Wide>();
   Register left_sum = Wide::zero(), parent_sum = Wide::zero();
   // A short level is done in a copy of a whole group; the zeros behind it are no nodes.
-  Block copy[2 * kGroup] = {};
+  crypto::Block copy[2 * kGroup] = {};
   const bool partial = count < kGroup;
   if (partial) {
     for (i64 i = 0; i < count; ++i) copy[i] = nodes[i];
   }
-  Block* parents = partial ? copy : nodes;
-  Block* right = partial ? copy + kGroup : nodes + count;
+  crypto::Block* parents = partial ? copy : nodes;
+  crypto::Block* right = partial ? copy + kGroup : nodes + count;
   for (i64 done = 0; done < count; done += kGroup) {
-    Register state[aes::kInterleaved];
-    for (int j = 0; j < aes::kInterleaved; ++j) {
-      Block* at = parents + done + j * Wide::kBlocks;
+    Register state[crypto::aes::kInterleaved];
+    for (int j = 0; j < crypto::aes::kInterleaved; ++j) {
+      crypto::Block* at = parents + done + j * Wide::kBlocks;
       Register x = Wide::load(at);
       if constexpr (Patched) {
         x = Wide::exclusive_or(x, patch.of(number));
@@ -76,7 +77,7 @@ LevelSums grow_level(const Block* round_keys, Block* nodes, i64 count, const Tre
       state[j] = Wide::orthomorphism(x);
     }
     schedule.encrypt(state);
-    for (int j = 0; j < aes::kInterleaved; ++j) {
+    for (int j = 0; j < crypto::aes::kInterleaved; ++j) {
       const i64 at = done + j * Wide::kBlocks;
       const Register x = Wide::load(parents + at);
       const Register left = Wide::exclusive_or(state[j], Wide::orthomorphism(x));
@@ -89,7 +90,7 @@ LevelSums grow_level(const Block* round_keys, Block* nodes, i64 count, const Tre
   if (!partial) return {fold_blocks<Wide>(left_sum), fold_blocks<Wide>(parent_sum)};
   LevelSums sums{};
   for (i64 i = 0; i < count; ++i) {
-    const Block left = parents[i], other = right[i];
+    const crypto::Block left = parents[i], other = right[i];
     sums.left = {sums.left.lo ^ left.lo, sums.left.hi ^ left.hi};
     sums.parents = {sums.parents.lo ^ left.lo ^ other.lo, sums.parents.hi ^ left.hi ^ other.hi};
     nodes[i] = left;
@@ -100,13 +101,14 @@ LevelSums grow_level(const Block* round_keys, Block* nodes, i64 count, const Tre
 
 // That there is no patch is public.
 template <class Wide>
-LevelSums grow_wide(const Block* round_keys, Block* nodes, i64 count, const TreePatch& patch) {
+LevelSums grow_wide(const crypto::Block* round_keys, crypto::Block* nodes, i64 count,
+                    const TreePatch& patch) {
   return patch.place == kNoPatch.place ? grow_level<Wide, false>(round_keys, nodes, count, patch)
                                        : grow_level<Wide, true>(round_keys, nodes, count, patch);
 }
 
 template <class Wide>
-void patch_wide(Block* nodes, i64 count, const TreePatch& a, const TreePatch& b) {
+void patch_wide(crypto::Block* nodes, i64 count, const TreePatch& a, const TreePatch& b) {
   using Register = typename Wide::Register;
   const WidePatch<Wide> first(a), second(b);
   const Register step = number_step<Wide>();
@@ -119,4 +121,4 @@ void patch_wide(Block* nodes, i64 count, const TreePatch& a, const TreePatch& b)
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::ot

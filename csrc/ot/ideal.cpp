@@ -4,19 +4,19 @@
 #include "base/error.h"
 #include "crypto/prg.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 constexpr i64 kTile = i64{1} << 19;
 
 class IdealRcot final : public Rcot {
  public:
-  IdealRcot(OtRole role, Block seed) : role_(role), prg_(seed), delta_(prg_.next_block()) {
+  IdealRcot(OtRole role, crypto::Block seed) : role_(role), prg_(seed), delta_(prg_.next_block()) {
     delta_.lo |= 1;
   }
 
   OtRole role() const override { return role_; }
-  Block delta() const override {
+  crypto::Block delta() const override {
     expect(role_ == OtRole::sender, "delta: only the sender of a correlated OT knows the offset");
     return delta_;
   }
@@ -26,29 +26,29 @@ class IdealRcot final : public Rcot {
   int messages() const override { return 1; }
 
   // Without messages: both sides fill their output in their only step.
-  void step(int, Block* out, i64 count) override {
+  void step(int, crypto::Block* out, i64 count) override {
     expect(count >= 0 && count <= kTile, "ideal OT: extend by at most one tile");
     prg_.fill_blocks(out, count);
-    const Block offset = role_ == OtRole::receiver ? delta_ : kZeroBlock;
+    const crypto::Block offset = role_ == OtRole::receiver ? delta_ : crypto::kZeroBlock;
     for (i64 i = 0; i < count; ++i) {
-      const u8 choice = low_bit(out[i]);
+      const u8 choice = crypto::low_bit(out[i]);
       out[i].lo &= ~u64{1};
-      out[i] ^= select(choice, offset);
+      out[i] ^= crypto::select(choice, offset);
     }
   }
 
  private:
   OtRole role_;
-  Prg prg_;
-  Block delta_;
+  crypto::Prg prg_;
+  crypto::Block delta_;
 };
 
 }  // namespace
 
-std::unique_ptr<Rcot> make_ideal_rcot(OtRole role, Block shared_seed) {
+std::unique_ptr<Rcot> make_ideal_rcot(OtRole role, crypto::Block shared_seed) {
   return std::make_unique<IdealRcot>(role, shared_seed);
 }
 
 RcotCost ideal_cost() { return {"ideal", 0, 1, kTile, 1}; }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -8,11 +8,11 @@
 
 #include "ot/rcot.h"
 
-namespace privml {
+namespace privml::ot {
 
 // The two parties of one direction pass the same seed and opposite roles.
-std::unique_ptr<Rcot> make_ideal_rcot(OtRole role, Block shared_seed);
+std::unique_ptr<Rcot> make_ideal_rcot(OtRole role, crypto::Block shared_seed);
 
 RcotCost ideal_cost();
 
-}  // namespace privml
+}  // namespace privml::ot

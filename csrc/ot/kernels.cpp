@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ot/kernels.h"
 
-namespace privml {
+namespace privml::ot {
 
-const OtKernels* ot_kernels([[maybe_unused]] AesBackend backend) {
+const OtKernels* ot_kernels([[maybe_unused]] crypto::AesBackend backend) {
 #if defined(__x86_64__)
   switch (backend) {
-    case AesBackend::portable:
+    case crypto::AesBackend::portable:
       return nullptr;
-    case AesBackend::aesni:
+    case crypto::AesBackend::aesni:
       return &kOtKernelsAesni;
-    case AesBackend::vaes256:
+    case crypto::AesBackend::vaes256:
       return &kOtKernelsVaes256;
-    case AesBackend::vaes512:
+    case crypto::AesBackend::vaes512:
       return &kOtKernelsVaes512;
   }
 #endif
   return nullptr;
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -5,11 +5,12 @@
 #include "ot/lpn_wide.h"
 #include "ot/vole_wide.h"
 
-namespace privml {
+namespace privml::ot {
 
 constexpr int kStates = 8;
-const OtKernels kOtKernelsAesni{grow_wide<Wide128>, patch_wide<Wide128>, add_rows_wide<Wide128>,
-                                expand_wide<Wide128, kStates>};
+const OtKernels kOtKernelsAesni{grow_wide<crypto::Wide128>, patch_wide<crypto::Wide128>,
+                                add_rows_wide<crypto::Wide128>,
+                                expand_wide<crypto::Wide128, kStates>};
 
-}  // namespace privml
+}  // namespace privml::ot
 #endif

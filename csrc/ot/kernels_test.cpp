@@ -11,33 +11,34 @@
 #include "ot/lpn.h"
 #include "ot/vole_fold.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
-std::vector<Block> random_blocks(Block seed, i64 count) {
-  std::vector<Block> blocks(count);
-  Prg(seed).fill_blocks(blocks.data(), count);
+std::vector<crypto::Block> random_blocks(crypto::Block seed, i64 count) {
+  std::vector<crypto::Block> blocks(count);
+  crypto::Prg(seed).fill_blocks(blocks.data(), count);
   return blocks;
 }
 
-class OtKernels : public testing::TestWithParam<AesBackend> {
+class OtKernels : public testing::TestWithParam<crypto::AesBackend> {
  protected:
   void SetUp() override {
-    if (!aes_backend_supported(GetParam())) GTEST_SKIP() << "this processor lacks the instructions";
+    if (!crypto::aes_backend_supported(GetParam()))
+      GTEST_SKIP() << "this processor lacks the instructions";
   }
 };
 
 struct Tree {
-  std::vector<Block> leaves, sums;
+  std::vector<crypto::Block> leaves, sums;
   friend bool operator==(const Tree&, const Tree&) = default;
 };
 
 TEST_P(OtKernels, GrowTheSameTrees) {
-  const Block offset{0x123456789abcdef1, 5}, key{3, 4};
-  const Aes128 portable(key, AesBackend::portable), wide(key, GetParam());
+  const crypto::Block offset{0x123456789abcdef1, 5}, key{3, 4};
+  const crypto::Aes128 portable(key, crypto::AesBackend::portable), wide(key, GetParam());
   for (int depth = 1; depth <= 11; ++depth) {
-    const auto expand = [&](const Aes128& pi) {
-      Tree tree{std::vector<Block>(i64{1} << depth), std::vector<Block>(depth)};
+    const auto expand = [&](const crypto::Aes128& pi) {
+      Tree tree{std::vector<crypto::Block>(i64{1} << depth), std::vector<crypto::Block>(depth)};
       half_tree_expand(pi, {7, 8}, offset, depth, tree.leaves.data(), tree.sums.data());
       return tree;
     };
@@ -45,9 +46,9 @@ TEST_P(OtKernels, GrowTheSameTrees) {
     EXPECT_EQ(expand(wide), tree);
     const u64 last = (u64{1} << depth) - 1;
     for (u64 hole : {u64{0}, last, 0x5a5 & last, 0x2da & last}) {
-      const auto puncture = [&](const Aes128& pi) {
+      const auto puncture = [&](const crypto::Aes128& pi) {
         // Any sums do: nodes are a function of them.
-        std::vector<Block> leaves(last + 1);
+        std::vector<crypto::Block> leaves(last + 1);
         half_tree_puncture(pi, tree.sums.data(), hole, depth, leaves.data());
         return leaves;
       };
@@ -58,7 +59,8 @@ TEST_P(OtKernels, GrowTheSameTrees) {
 
 TEST_P(OtKernels, AddTheSameRows) {
   for (const i64 length : {i64{1}, i64{37}, i64{4096}, kLpnMain.secret}) {
-    const LpnCode portable({1, 2}, length, AesBackend::portable), wide({1, 2}, length, GetParam());
+    const LpnCode portable({1, 2}, length, crypto::AesBackend::portable),
+        wide({1, 2}, length, GetParam());
     const auto secret = random_blocks({3, 1}, length);
     for (const i64 count : {0, 64, 320}) {
       const auto before = random_blocks({4, 1}, count);
@@ -83,7 +85,7 @@ TEST_P(OtKernels, AddTheSameRows) {
 }
 
 struct Folded {
-  std::vector<Block> total, planes;
+  std::vector<crypto::Block> total, planes;
   friend bool operator==(const Folded&, const Folded&) = default;
 };
 
@@ -92,24 +94,27 @@ TEST_P(OtKernels, ExpandTheSameRows) {
     for (const i64 blocks : {4, 8, 12, 20, 64, 68}) {
       for (const bool add : {false, true}) {
         const i64 stride = blocks + 3;
-        const auto expand = [&](AesBackend backend) {
-          std::vector<Aes128> seeds;
-          for (u64 x = 0; x < u64{1} << digit; ++x) seeds.emplace_back(Block{x, 9}, backend);
-          std::vector<Block> scratch(blocks << digit);
-          Folded sums{std::vector<Block>(blocks), random_blocks({1, 2}, stride * (digit + 1))};
+        const auto expand = [&](crypto::AesBackend backend) {
+          std::vector<crypto::Aes128> seeds;
+          for (u64 x = 0; x < u64{1} << digit; ++x)
+            seeds.emplace_back(crypto::Block{x, 9}, backend);
+          std::vector<crypto::Block> scratch(blocks << digit);
+          Folded sums{std::vector<crypto::Block>(blocks),
+                      random_blocks({1, 2}, stride * (digit + 1))};
           vole_expand(seeds.data(), digit, 1000, blocks, scratch.data(), sums.total.data(),
                       {sums.planes.data(), stride, add});
           return sums;
         };
-        ASSERT_EQ(expand(GetParam()), expand(AesBackend::portable)) << digit << " " << blocks;
+        ASSERT_EQ(expand(GetParam()), expand(crypto::AesBackend::portable))
+            << digit << " " << blocks;
       }
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, OtKernels,
-                         testing::Values(AesBackend::aesni, AesBackend::vaes256,
-                                         AesBackend::vaes512));
+                         testing::Values(crypto::AesBackend::aesni, crypto::AesBackend::vaes256,
+                                         crypto::AesBackend::vaes512));
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::ot

@@ -5,11 +5,12 @@
 #include "ot/lpn_wide.h"
 #include "ot/vole_wide.h"
 
-namespace privml {
+namespace privml::ot {
 
 constexpr int kStates = 8;
-const OtKernels kOtKernelsVaes256{grow_wide<Wide256>, patch_wide<Wide256>, add_rows_wide<Wide256>,
-                                  expand_wide<Wide256, kStates>};
+const OtKernels kOtKernelsVaes256{grow_wide<crypto::Wide256>, patch_wide<crypto::Wide256>,
+                                  add_rows_wide<crypto::Wide256>,
+                                  expand_wide<crypto::Wide256, kStates>};
 
-}  // namespace privml
+}  // namespace privml::ot
 #endif

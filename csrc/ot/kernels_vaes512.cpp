@@ -5,11 +5,12 @@
 #include "ot/lpn_wide.h"
 #include "ot/vole_wide.h"
 
-namespace privml {
+namespace privml::ot {
 
 constexpr int kStates = 16;
-const OtKernels kOtKernelsVaes512{grow_wide<Wide512>, patch_wide<Wide512>, add_rows_wide<Wide512>,
-                                  expand_wide<Wide512, kStates>};
+const OtKernels kOtKernelsVaes512{grow_wide<crypto::Wide512>, patch_wide<crypto::Wide512>,
+                                  add_rows_wide<crypto::Wide512>,
+                                  expand_wide<crypto::Wide512, kStates>};
 
-}  // namespace privml
+}  // namespace privml::ot
 #endif

@@ -8,7 +8,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::ot {
 
 struct LinkClock {
   double delay = 0;                    // one way
@@ -31,4 +31,4 @@ struct LinkClock {
   }
 };
 
-}  // namespace privml
+}  // namespace privml::ot

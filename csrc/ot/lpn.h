@@ -11,7 +11,7 @@
 #include "crypto/aes.h"
 #include "ot/kernels.h"
 
-namespace privml {
+namespace privml::ot {
 
 struct LpnParameters {
   i64 secret;  // length of s
@@ -36,22 +36,24 @@ class LpnCode {
   static constexpr i64 kIndexBlocks = kWeight * kRowMultiple / 4;
 
   // `seed` is public and agreed on by both parties; secret < 2^28.
-  LpnCode(Block seed, i64 secret, AesBackend backend = best_aes_backend());
+  LpnCode(crypto::Block seed, i64 secret, crypto::AesBackend backend = crypto::best_aes_backend());
 
   // rows[i] ^= row first + i of the matrix of number `matrix`, times `secret`. `first` and `count`
   // are multiples of kRowMultiple.
-  void add(u64 matrix, i64 first, const Block* secret, Block* rows, i64 count) const;
+  void add(u64 matrix, i64 first, const crypto::Block* secret, crypto::Block* rows,
+           i64 count) const;
 
   // The same from leaves of trees: first clears the rows' lowest bits but that of row `hole` of
   // these, which it sets. Neither branches nor addresses depend on the hole.
-  void encode(u64 matrix, i64 first, const Block* secret, u64 hole, Block* rows, i64 count) const;
+  void encode(u64 matrix, i64 first, const crypto::Block* secret, u64 hole, crypto::Block* rows,
+              i64 count) const;
 
  private:
-  void add_rows(u64 matrix, i64 first, const Block* secret, const RowNoise& noise, Block* rows,
-                i64 count) const;
+  void add_rows(u64 matrix, i64 first, const crypto::Block* secret, const RowNoise& noise,
+                crypto::Block* rows, i64 count) const;
 
-  Aes128 generator_;
+  crypto::Aes128 generator_;
   u64 length_;
 };
 
-}  // namespace privml
+}  // namespace privml::ot

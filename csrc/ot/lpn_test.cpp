@@ -11,18 +11,18 @@
 #include "base/error.h"
 #include "crypto/prg.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
-std::vector<Block> random_blocks(Block seed, i64 count) {
-  std::vector<Block> blocks(count);
-  Prg(seed).fill_blocks(blocks.data(), count);
+std::vector<crypto::Block> random_blocks(crypto::Block seed, i64 count) {
+  std::vector<crypto::Block> blocks(count);
+  crypto::Prg(seed).fill_blocks(blocks.data(), count);
   return blocks;
 }
 
-std::vector<Block> encoded(const LpnCode& code, u64 matrix, i64 first,
-                           const std::vector<Block>& secret, i64 count) {
-  std::vector<Block> rows(count);
+std::vector<crypto::Block> encoded(const LpnCode& code, u64 matrix, i64 first,
+                                   const std::vector<crypto::Block>& secret, i64 count) {
+  std::vector<crypto::Block> rows(count);
   code.add(matrix, first, secret.data(), rows.data(), count);
   return rows;
 }
@@ -33,7 +33,7 @@ TEST(LpnCode, RowsHaveTenOnesSpreadEvenly) {
   const LpnCode code({1, 2}, length);
   std::vector<i64> weight(rows), column(length);
   for (i64 place = 0; place < length; ++place) {
-    std::vector<Block> unit(length);
+    std::vector<crypto::Block> unit(length);
     unit[place] = {1, 0};
     const auto product = encoded(code, 0, 0, unit, rows);
     for (i64 i = 0; i < rows; ++i) {
@@ -53,7 +53,7 @@ TEST(LpnCode, IsLinearAddsUpAndDependsOnRowSeedAndMatrix) {
   const i64 length = 4096;
   const LpnCode code({3, 4}, length), other({3, 5}, length);
   const auto a = random_blocks({1, 1}, length), b = random_blocks({2, 2}, length);
-  std::vector<Block> both(length);
+  std::vector<crypto::Block> both(length);
   for (i64 i = 0; i < length; ++i) both[i] = a[i] ^ b[i];
   const auto of_a = encoded(code, 7, 128, a, 256), of_b = encoded(code, 7, 128, b, 256);
   auto sum = of_a;
@@ -71,22 +71,23 @@ TEST(LpnCode, IsLinearAddsUpAndDependsOnRowSeedAndMatrix) {
 TEST(LpnCode, ReachesEveryPlaceAndNoneBeyond) {
   // Lengths that are no power of two; blocks beyond the secret would show in the sum.
   for (i64 length : {i64{5} << 5, i64{19} << 4, i64{163840}}) {
-    std::vector<Block> secret(length + 1000, Block{0, 0});
+    std::vector<crypto::Block> secret(length + 1000, crypto::Block{0, 0});
     for (i64 i = length; i < std::ssize(secret); ++i) secret[i] = {1, 0};
     const LpnCode code({9, static_cast<u64>(length)}, length);
-    for (Block row : encoded(code, 0, 0, secret, 64 * 1024)) ASSERT_EQ(row, kZeroBlock);
-    secret.assign(length, Block{0, 0});
+    for (crypto::Block row : encoded(code, 0, 0, secret, 64 * 1024))
+      ASSERT_EQ(row, crypto::kZeroBlock);
+    secret.assign(length, crypto::Block{0, 0});
     secret.front() = {1, 0};
     secret.back() = {2, 0};
-    Block seen{};
-    for (Block row : encoded(code, 0, 0, secret, 64 * 1024)) seen.lo |= row.lo;
+    crypto::Block seen{};
+    for (crypto::Block row : encoded(code, 0, 0, secret, 64 * 1024)) seen.lo |= row.lo;
     EXPECT_EQ(seen.lo, 3u) << length;
   }
 }
 
 TEST(LpnCode, RefusesOddCounts) {
   const LpnCode code({1, 1}, 128);
-  std::vector<Block> secret(128), rows(128);
+  std::vector<crypto::Block> secret(128), rows(128);
   EXPECT_THROW(code.add(0, 1, secret.data(), rows.data(), 64), InvalidArgument);
   EXPECT_THROW(code.add(0, 0, secret.data(), rows.data(), 65), InvalidArgument);
   EXPECT_THROW(LpnCode({1, 1}, 0), InvalidArgument);
@@ -101,4 +102,4 @@ TEST(LpnParameters, SetupFeedsTheFirstIteration) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::ot

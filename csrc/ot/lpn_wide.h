@@ -7,7 +7,7 @@
 #include "ot/kernels.h"
 #include "ot/lpn.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 typedef u32 LpnWord __attribute__((may_alias));
@@ -16,7 +16,7 @@ typedef u32 LpnWord __attribute__((may_alias));
 template <class Wide>
 struct LpnOffsets {
   using Register = typename Wide::Register;
-  static constexpr i64 kGroup = aes::kInterleaved * Wide::kBlocks;
+  static constexpr i64 kGroup = crypto::aes::kInterleaved * Wide::kBlocks;
   static constexpr i64 kGroups = LpnCode::kIndexBlocks / kGroup;
   static_assert(LpnCode::kIndexBlocks % kGroup == 0);
 
@@ -28,55 +28,56 @@ struct LpnOffsets {
     counter = Wide::add(Wide::broadcast(&code.counter), Wide::counters(0));
   }
   // The next group.
-  [[gnu::always_inline]] void make(Block* out) {
-    Register state[aes::kInterleaved];
+  [[gnu::always_inline]] void make(crypto::Block* out) {
+    Register state[crypto::aes::kInterleaved];
     for (auto& s : state) {
       s = counter;
       counter = Wide::add(counter, step);
     }
     schedule.encrypt(state);
-    for (int j = 0; j < aes::kInterleaved; ++j)
+    for (int j = 0; j < crypto::aes::kInterleaved; ++j)
       Wide::store(out + j * Wide::kBlocks,
                   Wide::template shift_words<4>(Wide::scale(state[j], length)));
   }
 
-  aes::Schedule<Wide> schedule;
+  crypto::aes::Schedule<Wide> schedule;
   Register length, step, counter;
 };
 
 template <class Wide>
-void add_rows_wide(const LpnRows& code, const RowNoise& noise, Block* rows, i64 count) {
-  static_assert(sizeof(Block) == 1 << 4);
+void add_rows_wide(const LpnRows& code, const RowNoise& noise, crypto::Block* rows, i64 count) {
+  static_assert(sizeof(crypto::Block) == 1 << 4);
   constexpr i64 kRows = LpnCode::kRowMultiple, kBlocks = LpnCode::kIndexBlocks;
   constexpr i64 kGroups = LpnOffsets<Wide>::kGroups;
   // Those of the next rows are made between the loads of these, which hides the loads' latency.
-  alignas(64) Block offsets[2][kBlocks];
+  alignas(64) crypto::Block offsets[2][kBlocks];
   LpnOffsets<Wide> made(code);
   for (i64 g = 0; g < kGroups; ++g) made.make(offsets[0] + g * made.kGroup);
   const auto* table = reinterpret_cast<const char*>(code.secret);
   const u64 one[2] = {1, 0};
-  const __m128i keep = Wide128::load(&noise.keep), unit = Wide128::load(one);
+  const __m128i keep = crypto::Wide128::load(&noise.keep), unit = crypto::Wide128::load(one);
   const __m128i hole = _mm_set_epi64x(-1, static_cast<long long>(noise.hole));
-  __m128i number = Wide128::zero();
+  __m128i number = crypto::Wide128::zero();
   for (i64 done = 0, tile = 0; done < count; done += kRows, tile ^= 1) {
     const auto* at = reinterpret_cast<const LpnWord*>(offsets[tile]);
     for (i64 g = 0, i = 0; g < kGroups; ++g) {
       made.make(offsets[tile ^ 1] + g * made.kGroup);
       for (; i * kGroups < (g + 1) * kRows; ++i, at += LpnCode::kWeight) {
-        Block* row = rows + done + i;
-        const __m128i bit = Wide128::both(Wide128::equal(number, hole), unit);
-        number = Wide128::add(number, unit);
-        __m128i sum = Wide128::exclusive_or(Wide128::both(Wide128::load(row), keep), bit);
-        __m128i other = Wide128::load(table + at[0]);
+        crypto::Block* row = rows + done + i;
+        const __m128i bit = crypto::Wide128::both(crypto::Wide128::equal(number, hole), unit);
+        number = crypto::Wide128::add(number, unit);
+        __m128i sum = crypto::Wide128::exclusive_or(
+            crypto::Wide128::both(crypto::Wide128::load(row), keep), bit);
+        __m128i other = crypto::Wide128::load(table + at[0]);
         for (int j = 1; j < LpnCode::kWeight; j += 2)
-          sum = Wide128::exclusive_or(sum, Wide128::load(table + at[j]));
+          sum = crypto::Wide128::exclusive_or(sum, crypto::Wide128::load(table + at[j]));
         for (int j = 2; j < LpnCode::kWeight; j += 2)
-          other = Wide128::exclusive_or(other, Wide128::load(table + at[j]));
-        Wide128::store(row, Wide128::exclusive_or(sum, other));
+          other = crypto::Wide128::exclusive_or(other, crypto::Wide128::load(table + at[j]));
+        crypto::Wide128::store(row, crypto::Wide128::exclusive_or(sum, other));
       }
     }
   }
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::ot

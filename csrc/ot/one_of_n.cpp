@@ -8,7 +8,7 @@
 #include "ot/derive.h"
 #include "ot/pads.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 constexpr i64 kWorkspaceBlocks = 2048;  // hash outputs of one piece of the message: 32 KiB
@@ -60,10 +60,10 @@ void load_rows(const u8* bytes, i64 n, int bits, u64* rows) {
 
 // Rows of at most 64 bits; row(i) gives instance i's messages in one word.
 template <class Row>
-void send_words(Party& party, const Block* q, TransferShape shape, i64 count, Row&& row) {
+void send_words(Party& party, const crypto::Block* q, TransferShape shape, i64 count, Row&& row) {
   const i64 piece = std::min(count, piece_size(shape));
   DigitPads pads(shape, party.sender.delta(), piece);
-  AlignedVector<Block> rows(piece);
+  AlignedVector<crypto::Block> rows(piece);
   AlignedVector<u64> words(piece);
   const int bits = static_cast<int>(shape.row_bits());
   const u64 row_mask = low_mask(bits);
@@ -78,12 +78,12 @@ void send_words(Party& party, const Block* q, TransferShape shape, i64 count, Ro
 }
 
 template <class Out>
-void receive_words(Party& party, const Block* t, TransferShape shape, std::span<const u8> choices,
-                   std::span<Out> out) {
+void receive_words(Party& party, const crypto::Block* t, TransferShape shape,
+                   std::span<const u8> choices, std::span<Out> out) {
   const i64 count = std::ssize(choices);
   const i64 piece = std::min(count, piece_size(shape));
-  DigitPads pads(shape, kZeroBlock, piece);
-  AlignedVector<Block> rows(piece);
+  DigitPads pads(shape, crypto::kZeroBlock, piece);
+  AlignedVector<crypto::Block> rows(piece);
   AlignedVector<u64> words(piece);
   const int bits = static_cast<int>(shape.row_bits());
   const u64 mask = low_mask(shape.width);
@@ -110,7 +110,7 @@ u64 scan_select(const u64* entries, i64 messages, u64 choice) {
   return chosen;
 }
 
-void xor_rows(const Block* pads, TransferShape shape, i64 n, u8* bytes) {
+void xor_rows(const crypto::Block* pads, TransferShape shape, i64 n, u8* bytes) {
   const i64 row_bytes = shape.row_bits() / 8;
   for (i64 i = 0; i < n; ++i) {
     const u8* pad = reinterpret_cast<const u8*>(pads + i * shape.row_blocks());
@@ -118,15 +118,16 @@ void xor_rows(const Block* pads, TransferShape shape, i64 n, u8* bytes) {
   }
 }
 
-void send_long(Party& party, const Block* q, TransferShape shape, std::span<const u64> messages) {
+void send_long(Party& party, const crypto::Block* q, TransferShape shape,
+               std::span<const u64> messages) {
   const i64 per_row = shape.messages();
   const i64 count = std::ssize(messages) / per_row;
   const i64 piece = std::min(count, piece_size(shape));
   const bool combined = shape.combined();
-  const Block delta = party.sender.delta();
-  const WipedVector<Block> multiples = offset_multiples(delta, shape.m);
+  const crypto::Block delta = party.sender.delta();
+  const WipedVector<crypto::Block> multiples = offset_multiples(delta, shape.m);
   DigitPads digit_pads(shape, delta, combined ? 0 : piece);
-  AlignedVector<Block> pads(piece * (combined ? per_row : shape.row_blocks()));
+  AlignedVector<crypto::Block> pads(piece * (combined ? per_row : shape.row_blocks()));
   AlignedVector<u64> masked(combined ? piece * per_row : 0);
   AlignedVector<u8> bytes(packed_bytes(piece * per_row, shape.width));
   for (i64 begin = 0; begin < count; begin += piece) {
@@ -147,20 +148,20 @@ void send_long(Party& party, const Block* q, TransferShape shape, std::span<cons
   }
 }
 
-void receive_long(Party& party, const Block* t, TransferShape shape, std::span<const u8> choices,
-                  std::span<u64> out) {
+void receive_long(Party& party, const crypto::Block* t, TransferShape shape,
+                  std::span<const u8> choices, std::span<u64> out) {
   const i64 per_row = shape.messages();
   const i64 count = std::ssize(choices);
   const i64 piece = std::min(count, piece_size(shape));
   const bool combined = shape.combined();
-  DigitPads digit_pads(shape, kZeroBlock, combined ? 0 : piece);
-  AlignedVector<Block> pads(piece * (combined ? 1 : shape.row_blocks()));
+  DigitPads digit_pads(shape, crypto::kZeroBlock, combined ? 0 : piece);
+  AlignedVector<crypto::Block> pads(piece * (combined ? 1 : shape.row_blocks()));
   AlignedVector<u64> entries(piece * per_row);
   AlignedVector<u8> bytes(packed_bytes(piece * per_row, shape.width));
   const u64 mask = low_mask(shape.width);
   for (i64 begin = 0; begin < count; begin += piece) {
     const i64 n = std::min(piece, count - begin);
-    const Block* in = t + begin * shape.m;
+    const crypto::Block* in = t + begin * shape.m;
     if (combined) {
       combined_pads_receive(party.hash, in, n, shape.m, pads.data());
     } else {
@@ -179,7 +180,8 @@ void receive_long(Party& party, const Block* t, TransferShape shape, std::span<c
 
 }  // namespace
 
-void one_of_n_send(Party& party, const Block* q, int m, int width, std::span<const u64> messages) {
+void one_of_n_send(Party& party, const crypto::Block* q, int m, int width,
+                   std::span<const u64> messages) {
   const TransferShape shape = checked_shape(m, width);
   const i64 per_row = shape.messages();
   expect(std::ssize(messages) % per_row == 0, "one_of_n_send: needs 2^m messages per instance");
@@ -192,21 +194,22 @@ void one_of_n_send(Party& party, const Block* q, int m, int width, std::span<con
   });
 }
 
-void one_of_n_receive(Party& party, const Block* t, std::span<const u8> choices, int m, int width,
-                      std::span<u64> out) {
+void one_of_n_receive(Party& party, const crypto::Block* t, std::span<const u8> choices, int m,
+                      int width, std::span<u64> out) {
   const TransferShape shape = checked_shape(m, width);
   expect(choices.size() == out.size(), "one_of_n_receive: needs one output per choice");
   if (!shape.fits_word()) return receive_long(party, t, shape, choices, out);
   receive_words(party, t, shape, choices, out);
 }
 
-void one_of_n_send_rows(Party& party, const Block* q, int m, int width, std::span<const u32> rows) {
+void one_of_n_send_rows(Party& party, const crypto::Block* q, int m, int width,
+                        std::span<const u32> rows) {
   const TransferShape shape = checked_shape(m, width);
   expect(shape.row_bits() <= 32, "one_of_n_send_rows: width << m must be at most 32");
   send_words(party, q, shape, std::ssize(rows), [&](i64 i) { return u64{rows[i]}; });
 }
 
-void one_of_n_receive_rows(Party& party, const Block* t, std::span<const u8> choices, int m,
+void one_of_n_receive_rows(Party& party, const crypto::Block* t, std::span<const u8> choices, int m,
                            int width, std::span<u8> out) {
   const TransferShape shape = checked_shape(m, width);
   expect(shape.row_bits() <= 32 && width <= 8,
@@ -219,4 +222,4 @@ void cost_one_of_n(CostMeter& meter, int sender, i64 count, int m, int width) {
   meter.message(sender, packed_bytes(count << m, width));
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -15,7 +15,7 @@
 #include "ot/derive.h"
 #include "ot/testing/parties.h"
 
-namespace privml::testing {
+namespace privml::ot::testing {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -30,12 +30,13 @@ double thread_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-ChannelPair open_channels(bool tcp) {
-  if (!tcp) return make_memory_channels();
-  TcpListener listener("127.0.0.1", 0);
-  ChannelPair pair;
-  std::thread client(
-      [&] { pair.second = connect_tcp("127.0.0.1", listener.port(), std::chrono::seconds(5)); });
+net::ChannelPair open_channels(bool tcp) {
+  if (!tcp) return net::make_memory_channels();
+  net::TcpListener listener("127.0.0.1", 0);
+  net::ChannelPair pair;
+  std::thread client([&] {
+    pair.second = net::connect_tcp("127.0.0.1", listener.port(), std::chrono::seconds(5));
+  });
   pair.first = listener.accept(std::chrono::seconds(5));
   client.join();
   return pair;
@@ -51,12 +52,12 @@ struct Bench {
 
 void run_bench(const Bench& bench, const OtConfig& config, bool tcp, double budget) {
   auto [first, second] = open_channels(tcp);
-  const std::array<Channel*, 2> channels{first.get(), second.get()};
+  const std::array<net::Channel*, 2> channels{first.get(), second.get()};
   std::array<double, 2> best{1e9, 1e9}, cpu{1e9, 1e9}, setup{};
   i64 bytes = 0;
   run_pair(
       [&](int rank) {
-        Channel& channel = *channels[rank];
+        net::Channel& channel = *channels[rank];
         const auto resources = make_party_resources(channel, rank, config);
         Party& party = resources->party();
         setup[rank] = party.ledger.phases[0].seconds;
@@ -73,19 +74,19 @@ void run_bench(const Bench& bench, const OtConfig& config, bool tcp, double budg
             channel.write({&again, 1});
             channel.flush();
           }
-          const Traffic before = channel.traffic();
+          const net::Traffic before = channel.traffic();
           const auto begin = Clock::now();
           const double cpu_begin = thread_seconds();
           work();
           channel.flush();
           cpu[rank] = std::min(cpu[rank], thread_seconds() - cpu_begin);
           best[rank] = std::min(best[rank], seconds_since(begin));
-          const Traffic after = channel.traffic();
+          const net::Traffic after = channel.traffic();
           if (rank == 0) bytes = after.sent + after.received - before.sent - before.received;
         }
       },
       [&] {
-        for (Channel* channel : channels) channel->close();
+        for (net::Channel* channel : channels) channel->close();
       });
   const double n = static_cast<double>(bench.operations);
   const double slower = std::max(best[0], best[1]);
@@ -102,7 +103,7 @@ void run_bench(const Bench& bench, const OtConfig& config, bool tcp, double budg
 Bench streaming(i64 n, i64 piece) {
   return {"cot one way", n, [n, piece](Party& party) {
             return [n, piece, &party] {
-              std::vector<Block> out(piece);
+              std::vector<crypto::Block> out(piece);
               for (i64 done = 0; done < n; done += piece) {
                 if (party.rank == 0) {
                   draw_as_sender(party, out.data(), piece);
@@ -116,7 +117,8 @@ Bench streaming(i64 n, i64 piece) {
 
 Bench reserving(i64 n) {
   return {"reserve both ways", 2 * n, [n](Party& party) {
-            std::vector<Block> rest(std::max(party.sender.available(), party.receiver.available()));
+            std::vector<crypto::Block> rest(
+                std::max(party.sender.available(), party.receiver.available()));
             party.sender.take(rest.data(), party.sender.available());
             party.receiver.take(rest.data(), party.receiver.available());
             return [n, &party] { reserve(party, n, n); };
@@ -124,8 +126,8 @@ Bench reserving(i64 n) {
 }
 
 // Correlations are chosen before the clock starts, so that only the transfer is timed.
-std::shared_ptr<std::vector<Block>> chosen(Party& party, const std::vector<u8>& choices) {
-  auto blocks = std::make_shared<std::vector<Block>>(choices.size());
+std::shared_ptr<std::vector<crypto::Block>> chosen(Party& party, const std::vector<u8>& choices) {
+  auto blocks = std::make_shared<std::vector<crypto::Block>>(choices.size());
   if (party.rank == 0) {
     choose_send(party, blocks->data(), std::ssize(choices));
   } else {
@@ -137,7 +139,7 @@ std::shared_ptr<std::vector<Block>> chosen(Party& party, const std::vector<u8>& 
 
 Bench choosing(i64 n) {
   return {"choose", n, [n](Party& party) {
-            auto blocks = std::make_shared<std::vector<Block>>(n);
+            auto blocks = std::make_shared<std::vector<crypto::Block>>(n);
             party.rank == 0 ? reserve(party, n, 0) : reserve(party, 0, n);
             return [n, &party, blocks, choices = std::vector<u8>(n, 1)] {
               if (party.rank == 0) {
@@ -236,17 +238,18 @@ void run_all(double budget) {
 }
 
 }  // namespace
-}  // namespace privml::testing
+}  // namespace privml::ot::testing
 
 int main(int argc, char** argv) {
   std::printf("kernels: AES %s, transposes %s, checks %s, digests %s\n",
-              privml::aes_backend_name(privml::best_aes_backend()), privml::transpose_kernel(),
-              privml::gf128_kernel(), privml::lane_digest_kernel());
+              privml::crypto::aes_backend_name(privml::crypto::best_aes_backend()),
+              privml::transpose_kernel(), privml::crypto::gf128_kernel(),
+              privml::crypto::lane_digest_kernel());
   const double budget = argc > 1 ? std::atof(argv[1]) : 1.0;
   if (argc > 2) {
-    privml::testing::run_extensions(budget, true);
+    privml::ot::testing::run_extensions(budget, true);
   } else {
-    privml::testing::run_all(budget);
+    privml::ot::testing::run_all(budget);
   }
   return 0;
 }

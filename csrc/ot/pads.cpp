@@ -5,23 +5,24 @@
 
 #include "ot/field.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 // Bit positions of the row whose entry has value `value` in the digit that starts at bit
 // `first_bit`.
-void mark_entries(TransferShape shape, int first_bit, int digit_bits, u64 value, Block* mask) {
+void mark_entries(TransferShape shape, int first_bit, int digit_bits, u64 value,
+                  crypto::Block* mask) {
   for (u64 j = 0; j < static_cast<u64>(shape.messages()); ++j) {
     if ((j >> first_bit & low_mask(digit_bits)) != value) continue;
     for (i64 bit = j * shape.width; bit < static_cast<i64>(j + 1) * shape.width; ++bit) {
-      Block& block = mask[bit / 128];
+      crypto::Block& block = mask[bit / 128];
       (bit % 128 < 64 ? block.lo : block.hi) |= u64{1} << (bit % 64);
     }
   }
 }
 
 template <int M>
-void digit_keys_send(const BlockVector* q, Block offset, i64 n, BlockVector* keys) {
+void digit_keys_send(const BlockVector* q, crypto::Block offset, i64 n, BlockVector* keys) {
   const BlockVector delta{offset.lo, offset.hi};
   const BlockVector delta_x = times_x(delta);
   const BlockVector delta_x1 = delta ^ delta_x;
@@ -72,19 +73,20 @@ void fold_plain(const BlockVector* hashes, i64 n, BlockVector* rows) {
 }
 
 template <int M>
-void fold_short_send(const Block* hashes, const Block* masks, i64 n, Block* rows) {
+void fold_short_send(const crypto::Block* hashes, const crypto::Block* masks, i64 n,
+                     crypto::Block* rows) {
   fold_masked<4 * (M / 2) + 2 * (M % 2)>(as_vectors(hashes), as_vectors(masks), n,
                                          as_vectors(rows));
 }
 
 template <int M>
-void fold_short_receive(const Block* hashes, i64 n, Block* rows) {
+void fold_short_receive(const crypto::Block* hashes, i64 n, crypto::Block* rows) {
   fold_plain<(M + 1) / 2>(as_vectors(hashes), n, as_vectors(rows));
 }
 
 // XOR over b of x^b * correlations[b].
-Block combine(const Block* correlations, int m) {
-  Block key = correlations[m - 1];
+crypto::Block combine(const crypto::Block* correlations, int m) {
+  crypto::Block key = correlations[m - 1];
   for (int b = m - 2; b >= 0; --b) key = times_x(key) ^ correlations[b];
   return key;
 }
@@ -122,14 +124,14 @@ bool TransferShape::combined() const {
   return messages() + 1 < (digit_keys() + digits()) * row_blocks();
 }
 
-DigitPads::DigitPads(TransferShape shape, Block delta, i64 max_instances)
+DigitPads::DigitPads(TransferShape shape, crypto::Block delta, i64 max_instances)
     : shape_(shape),
       delta_(delta),
       masks_(shape.digit_keys() * shape.row_blocks()),
       keys_(max_instances * shape.digit_keys()),
       hashes_(max_instances * shape.digit_keys() * shape.row_blocks()) {
-  std::fill(masks_.begin(), masks_.end(), kZeroBlock);
-  Block* mask = masks_.data();
+  std::fill(masks_.begin(), masks_.end(), crypto::kZeroBlock);
+  crypto::Block* mask = masks_.data();
   for (int first = 0; first < shape.m; first += 2) {
     const int digit_bits = first + 1 < shape.m ? 2 : 1;
     for (u64 value = 0; value < u64{1} << digit_bits; ++value, mask += shape.row_blocks()) {
@@ -138,7 +140,8 @@ DigitPads::DigitPads(TransferShape shape, Block delta, i64 max_instances)
   }
 }
 
-void DigitPads::send(const CorrelationRobustHash& hash, const Block* q, i64 n, Block* rows) {
+void DigitPads::send(const crypto::CorrelationRobustHash& hash, const crypto::Block* q, i64 n,
+                     crypto::Block* rows) {
   const i64 keys = shape_.digit_keys(), blocks = shape_.row_blocks();
   with_constant(shape_.m, [&]<int M>() {
     digit_keys_send<M>(as_vectors(q), delta_, n, as_vectors(keys_.data()));
@@ -150,7 +153,7 @@ void DigitPads::send(const CorrelationRobustHash& hash, const Block* q, i64 n, B
   }
   for (i64 i = 0; i < n; ++i) {
     for (i64 r = 0; r < blocks; ++r) {
-      Block row{};
+      crypto::Block row{};
       for (i64 key = 0; key < keys; ++key) {
         row ^= hashes_[(i * keys + key) * blocks + r] & masks_[key * blocks + r];
       }
@@ -159,7 +162,8 @@ void DigitPads::send(const CorrelationRobustHash& hash, const Block* q, i64 n, B
   }
 }
 
-void DigitPads::receive(const CorrelationRobustHash& hash, const Block* t, i64 n, Block* rows) {
+void DigitPads::receive(const crypto::CorrelationRobustHash& hash, const crypto::Block* t, i64 n,
+                        crypto::Block* rows) {
   const i64 keys = shape_.digits(), blocks = shape_.row_blocks();
   with_constant(shape_.m, [&]<int M>() {
     digit_keys_receive<M>(as_vectors(t), n, as_vectors(keys_.data()));
@@ -171,36 +175,36 @@ void DigitPads::receive(const CorrelationRobustHash& hash, const Block* t, i64 n
   }
   for (i64 i = 0; i < n; ++i) {
     for (i64 r = 0; r < blocks; ++r) {
-      Block row{};
+      crypto::Block row{};
       for (i64 key = 0; key < keys; ++key) row ^= hashes_[(i * keys + key) * blocks + r];
       rows[i * blocks + r] = row;
     }
   }
 }
 
-WipedVector<Block> offset_multiples(Block delta, int m) {
-  WipedVector<Block> multiples(i64{1} << m);
-  Block power = delta;
+WipedVector<crypto::Block> offset_multiples(crypto::Block delta, int m) {
+  WipedVector<crypto::Block> multiples(i64{1} << m);
+  crypto::Block power = delta;
   for (i64 have = 1; have < i64{1} << m; have *= 2, power = times_x(power)) {
     for (i64 j = 0; j < have; ++j) multiples[have + j] = multiples[j] ^ power;
   }
   return multiples;
 }
 
-void combined_pads_send(const CorrelationRobustHash& hash, const Block* q, i64 n, int m,
-                        const Block* multiples, Block* pads) {
+void combined_pads_send(const crypto::CorrelationRobustHash& hash, const crypto::Block* q, i64 n,
+                        int m, const crypto::Block* multiples, crypto::Block* pads) {
   const i64 messages = i64{1} << m;
   for (i64 i = 0; i < n; ++i) {
-    const Block key = combine(q + i * m, m);
+    const crypto::Block key = combine(q + i * m, m);
     for (i64 j = 0; j < messages; ++j) pads[i * messages + j] = key ^ multiples[j];
   }
   hash.hash(pads, pads, n * messages);
 }
 
-void combined_pads_receive(const CorrelationRobustHash& hash, const Block* t, i64 n, int m,
-                           Block* pads) {
+void combined_pads_receive(const crypto::CorrelationRobustHash& hash, const crypto::Block* t, i64 n,
+                           int m, crypto::Block* pads) {
   for (i64 i = 0; i < n; ++i) pads[i] = combine(t + i * m, m);
   hash.hash(pads, pads, n);
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -12,7 +12,7 @@
 #include "base/buffer.h"
 #include "crypto/hash.h"
 
-namespace privml {
+namespace privml::ot {
 
 struct TransferShape {
   int m;
@@ -29,26 +29,28 @@ struct TransferShape {
 // Row pads by digits: rows[i * row_blocks + r] is block r of instance i's pad for its row.
 class DigitPads {
  public:
-  DigitPads(TransferShape shape, Block delta, i64 max_instances);
+  DigitPads(TransferShape shape, crypto::Block delta, i64 max_instances);
   // The sender's pads of `n` <= max_instances instances from q[0, n * m), valid in the whole row.
-  void send(const CorrelationRobustHash& hash, const Block* q, i64 n, Block* rows);
+  void send(const crypto::CorrelationRobustHash& hash, const crypto::Block* q, i64 n,
+            crypto::Block* rows);
   // The receiver's: valid at the chosen entry, noise elsewhere.
-  void receive(const CorrelationRobustHash& hash, const Block* t, i64 n, Block* rows);
+  void receive(const crypto::CorrelationRobustHash& hash, const crypto::Block* t, i64 n,
+               crypto::Block* rows);
 
  private:
   TransferShape shape_;
-  Secret<Block> delta_;
-  AlignedVector<Block> masks_;  // per key: the row's bits that its hash covers
-  WipedVector<Block> keys_;
-  AlignedVector<Block> hashes_;
+  Secret<crypto::Block> delta_;
+  AlignedVector<crypto::Block> masks_;  // per key: the row's bits that its hash covers
+  WipedVector<crypto::Block> keys_;
+  AlignedVector<crypto::Block> hashes_;
 };
 
 // The pad of message j of instance i is the low word of pads[i * 2^m + j] (sender) or pads[i]
 // (receiver, for its choice). multiples[j] = j * delta.
-WipedVector<Block> offset_multiples(Block delta, int m);
-void combined_pads_send(const CorrelationRobustHash& hash, const Block* q, i64 n, int m,
-                        const Block* multiples, Block* pads);
-void combined_pads_receive(const CorrelationRobustHash& hash, const Block* t, i64 n, int m,
-                           Block* pads);
+WipedVector<crypto::Block> offset_multiples(crypto::Block delta, int m);
+void combined_pads_send(const crypto::CorrelationRobustHash& hash, const crypto::Block* q, i64 n,
+                        int m, const crypto::Block* multiples, crypto::Block* pads);
+void combined_pads_receive(const crypto::CorrelationRobustHash& hash, const crypto::Block* t, i64 n,
+                           int m, crypto::Block* pads);
 
-}  // namespace privml
+}  // namespace privml::ot

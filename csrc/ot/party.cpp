@@ -8,7 +8,7 @@
 #include "ot/refill.h"
 #include "ot/schedule.h"
 
-namespace privml {
+namespace privml::ot {
 
 namespace {
 
@@ -38,7 +38,7 @@ void reserve_from_refill(Party& party, i64 as_sender, i64 as_receiver) {
 }
 
 // What is in stock leaves first, so that the store need not hold it beside an extension's output.
-void draw(Party& party, CotPool& pool, Block* out, i64 count) {
+void draw(Party& party, CotPool& pool, crypto::Block* out, i64 count) {
   const bool sending = pool.role() == OtRole::sender;
   if (party.refill) {
     sending ? reserve(party, count, 0) : reserve(party, 0, count);
@@ -72,11 +72,11 @@ void reserve(Party& party, i64 as_sender, i64 as_receiver) {
 
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  const Traffic before = party.channel.traffic();
+  const net::Traffic before = party.channel.traffic();
   sender.make_room(send);
   receiver.make_room(receive);
   extend_both(sender, receiver, send, receive);
-  const Traffic after = party.channel.traffic();
+  const net::Traffic after = party.channel.traffic();
   PhaseCount& book = party.ledger.phases[static_cast<int>(Phase::preprocess)];
   book.sent += after.sent - before.sent;
   book.received += after.received - before.received;
@@ -84,14 +84,14 @@ void reserve(Party& party, i64 as_sender, i64 as_receiver) {
   book.seconds += std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-void draw_as_sender(Party& party, Block* out, i64 count) {
+void draw_as_sender(Party& party, crypto::Block* out, i64 count) {
   draw(party, party.sender, out, count);
   party.ledger.cots_as_sender += count;
 }
 
-void draw_as_receiver(Party& party, Block* out, i64 count) {
+void draw_as_receiver(Party& party, crypto::Block* out, i64 count) {
   draw(party, party.receiver, out, count);
   party.ledger.cots_as_receiver += count;
 }
 
-}  // namespace privml
+}  // namespace privml::ot

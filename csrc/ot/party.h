@@ -10,7 +10,7 @@
 #include "net/channel.h"
 #include "ot/pool.h"
 
-namespace privml {
+namespace privml::ot {
 
 enum class Phase { setup = 0, preprocess = 1, online = 2 };
 
@@ -38,15 +38,15 @@ struct PathClock {
 
 struct Party {
   int rank;  // 0 or 1
-  Channel& channel;
+  net::Channel& channel;
   CotPool& sender;    // this party sends, the peer chooses
   CotPool& receiver;  // this party chooses, the peer sends
-  Prg& prg;           // this party's own randomness
-  const CorrelationRobustHash& hash;
+  crypto::Prg& prg;   // this party's own randomness
+  const crypto::CorrelationRobustHash& hash;
   double
       correlation_bits;  // what a correlation costs on the wire: plans weigh it, both parties alike
   Ledger& ledger;        // setup and preprocess are booked as they happen; online is the rest
-  Refill* refill = nullptr;  // makes the pools' correlations where there is one (refill.h)
+  Refill* refill = nullptr;  // makes the pools' correlations if there is one (refill.h)
   // Chunks are so many times as long: fewer messages, more memory. Both parties alike.
   i64 chunk_factor = 1;
 };
@@ -60,7 +60,7 @@ void reserve(Party& party, i64 as_sender, i64 as_receiver);
 void announce(Party& party, i64 as_sender, i64 as_receiver);
 
 // Correlations for immediate use; reserves what is missing.
-void draw_as_sender(Party& party, Block* out, i64 count);
-void draw_as_receiver(Party& party, Block* out, i64 count);
+void draw_as_sender(Party& party, crypto::Block* out, i64 count);
+void draw_as_receiver(Party& party, crypto::Block* out, i64 count);
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -7,7 +7,7 @@
 #include "base/wipe.h"
 #include "ot/schedule.h"
 
-namespace privml {
+namespace privml::ot {
 
 CotPool::CotPool(std::unique_ptr<Rcot> source) : source_(std::move(source)) {
   expect(source_ != nullptr, "CotPool: needs a source of correlations");
@@ -18,9 +18,9 @@ void CotPool::make_room(i64 count) {
   if (last_ + count <= capacity()) return;
   if (stock + count <= capacity()) {
     std::copy(store_.begin() + first_, store_.begin() + last_, store_.begin());
-    std::fill(store_.begin() + std::max(first_, stock), store_.begin() + last_, kZeroBlock);
+    std::fill(store_.begin() + std::max(first_, stock), store_.begin() + last_, crypto::kZeroBlock);
   } else {
-    WipedVector<Block> larger(stock + count);
+    WipedVector<crypto::Block> larger(stock + count);
     std::copy(store_.begin() + first_, store_.begin() + last_, larger.begin());
     store_ = std::move(larger);
   }
@@ -38,26 +38,26 @@ void CotPool::deposit(i64 count) {
   last_ += count;
 }
 
-void CotPool::take(Block* out, i64 count) {
+void CotPool::take(crypto::Block* out, i64 count) {
   expect(count >= 0 && count <= available(),
          "CotPool::take: fewer correlations in stock than asked for; call reserve() first");
   // Wiped in pieces, while they are still in the nearest cache.
   constexpr i64 kPiece = 256;
   for (i64 done = 0; done < count; done += kPiece) {
-    Block* stock = store_.data() + first_ + done;
+    crypto::Block* stock = store_.data() + first_ + done;
     const i64 n = std::min(kPiece, count - done);
     std::copy(stock, stock + n, out + done);
-    std::fill(stock, stock + n, kZeroBlock);
+    std::fill(stock, stock + n, crypto::kZeroBlock);
   }
   first_ += count;
   if (first_ == last_) first_ = last_ = 0;
 }
 
-void CotPool::add(Block* in, i64 count) {
+void CotPool::add(crypto::Block* in, i64 count) {
   expect(count >= 0, "CotPool::add: the count must not be negative");
   make_room(count);
   std::copy(in, in + count, store_.data() + last_);
-  wipe(in, count * sizeof(Block));
+  wipe(in, count * sizeof(crypto::Block));
   last_ += count;
 }
 
@@ -73,4 +73,4 @@ void extend_both(CotPool& sender, CotPool& receiver, i64 send, i64 receive) {
   });
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -7,14 +7,14 @@
 #include "base/buffer.h"
 #include "ot/rcot.h"
 
-namespace privml {
+namespace privml::ot {
 
 class CotPool {
  public:
   explicit CotPool(std::unique_ptr<Rcot> source);
 
   OtRole role() const { return source_->role(); }
-  Block delta() const { return source_->delta(); }
+  crypto::Block delta() const { return source_->delta(); }
   i64 available() const { return last_ - first_; }
   i64 granularity() const { return source_->granularity(); }
   i64 tile() const { return source_->tile(); }
@@ -29,17 +29,17 @@ class CotPool {
   void step(int s, i64 count);
   void deposit(i64 count);
   // The same step into `out` instead of the stock; for a thread beside the one that draws.
-  void step_into(int s, Block* out, i64 count) { source_->step(s, out, count); }
+  void step_into(int s, crypto::Block* out, i64 count) { source_->step(s, out, count); }
   // Moves the next `count` correlations out; they can never be drawn again (the store is wiped
   // behind). Throws InvalidArgument when fewer are available: callers reserve first.
-  void take(Block* out, i64 count);
+  void take(crypto::Block* out, i64 count);
   // Puts correlations that a pool of the same offset has given out with take() behind the stock and
   // wipes `in`. The peer's pool of this direction gets their other halves at the same place.
-  void add(Block* in, i64 count);
+  void add(crypto::Block* in, i64 count);
 
  private:
   std::unique_ptr<Rcot> source_;
-  WipedVector<Block> store_;  // its size is the capacity; [first_, last_) is in stock
+  WipedVector<crypto::Block> store_;  // its size is the capacity; [first_, last_) is in stock
   i64 first_ = 0;
   i64 last_ = 0;
 };
@@ -48,4 +48,4 @@ class CotPool {
 // room made. Both parties call it with mirrored multiples of the granularity.
 void extend_both(CotPool& sender, CotPool& receiver, i64 send, i64 receive);
 
-}  // namespace privml
+}  // namespace privml::ot

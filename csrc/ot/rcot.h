@@ -7,15 +7,16 @@
 // Every derived transfer is a free function above this interface.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "crypto/block.h"
 
-namespace privml {
+namespace privml::ot {
 
 enum class OtRole { sender, receiver };
 
-// An extension is a conversation of one-way messages m_0, m_1, ...: even ones from the receiver to
+// An extension is a sequence of one-way messages m_0, m_1, ...: even ones from the receiver to
 // the sender, odd ones back. Both directions of a session go through it side by side and share its
 // round trips.
 class Rcot {
@@ -23,7 +24,7 @@ class Rcot {
   virtual ~Rcot() = default;
   virtual OtRole role() const = 0;
   // The offset; only the sender may ask (the receiver gets InvalidArgument).
-  virtual Block delta() const = 0;
+  virtual crypto::Block delta() const = 0;
   // Correlations come in multiples of this number.
   virtual i64 granularity() const = 0;
   // The largest count of one extension.
@@ -34,7 +35,13 @@ class Rcot {
   // granularity(), at most tile()): reads m_{s-1} if s > 0, writes m_s if s < messages(). The
   // receiver takes the even steps and the sender the odd ones, all with the same `out` and `count`;
   // `out` is complete after a side's last step.
-  virtual void step(int s, Block* out, i64 count) = 0;
+  virtual void step(int s, crypto::Block* out, i64 count) = 0;
+};
+
+// One party's ends of both directions of a session.
+struct RcotPair {
+  std::unique_ptr<Rcot> sender;
+  std::unique_ptr<Rcot> receiver;
 };
 
 // Who takes step s of an extension.
@@ -55,4 +62,4 @@ struct RcotCost {
   double bits_per_correlation() const;
 };
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -11,22 +11,22 @@
 #include "ot/schedule.h"
 #include "ot/testing/parties.h"
 
-namespace privml::testing {
+namespace privml::ot::testing {
 namespace {
 
-using Blocks = std::vector<Block>;
+using Blocks = std::vector<crypto::Block>;
 
-int popcount(Block b) { return std::popcount(b.lo) + std::popcount(b.hi); }
+int popcount(crypto::Block b) { return std::popcount(b.lo) + std::popcount(b.hi); }
 
 bool all_distinct(Blocks blocks) {
-  const auto key = [](Block b) { return std::pair(b.lo, b.hi); };
+  const auto key = [](crypto::Block b) { return std::pair(b.lo, b.hi); };
   std::ranges::sort(blocks, {}, key);
   return std::ranges::adjacent_find(blocks) == blocks.end();
 }
 
 // q (sender's) and t (receiver's) of one direction.
 struct Correlations {
-  Block delta{};
+  crypto::Block delta{};
   Blocks q, t;
 };
 
@@ -56,12 +56,12 @@ std::array<Correlations, 2> draw_both(const OtConfig& config, const std::vector<
 void expect_correlated(const OtConfig& config, const std::vector<i64>& sizes) {
   for (const Correlations& c : draw_both(config, sizes)) {
     ASSERT_EQ(c.q.size(), c.t.size());
-    EXPECT_EQ(low_bit(c.delta), 1);
+    EXPECT_EQ(crypto::low_bit(c.delta), 1);
     i64 ones = 0, bits = 0;
     for (size_t i = 0; i < c.q.size(); ++i) {
-      ASSERT_EQ(low_bit(c.q[i]), 0) << i;
-      ASSERT_EQ(c.q[i] ^ select(low_bit(c.t[i]), c.delta), c.t[i]) << i;
-      ones += low_bit(c.t[i]);
+      ASSERT_EQ(crypto::low_bit(c.q[i]), 0) << i;
+      ASSERT_EQ(c.q[i] ^ crypto::select(crypto::low_bit(c.t[i]), c.delta), c.t[i]) << i;
+      ones += crypto::low_bit(c.t[i]);
       bits += popcount(c.q[i]);
     }
     // Within 6 standard deviations of the binomial distribution.
@@ -140,7 +140,7 @@ TEST_P(RcotConformance, ExtendRefusesOddSizes) {
 TEST_P(RcotConformance, ReservedStockKeepsItsOrderWhenTheStoreMoves) {
   // Party 0 draws piecewise between reservations, party 1 all at the end: the same correlations.
   std::array<Blocks, 2> seen;
-  Block delta;
+  crypto::Block delta;
   const std::vector<i64> pieces{3000, 9000, 1, 20000, 500};
   run_session(GetParam(), [&](Party& party) {
     Blocks& mine = seen[party.rank];
@@ -160,7 +160,7 @@ TEST_P(RcotConformance, ReservedStockKeepsItsOrderWhenTheStoreMoves) {
     }
   });
   for (size_t i = 0; i < seen[0].size(); ++i) {
-    ASSERT_EQ(seen[0][i] ^ select(low_bit(seen[1][i]), delta), seen[1][i]) << i;
+    ASSERT_EQ(seen[0][i] ^ crypto::select(crypto::low_bit(seen[1][i]), delta), seen[1][i]) << i;
   }
 }
 
@@ -192,7 +192,7 @@ TEST(SoftSpokenSession, RunsDifferAndOnlyATestSeedMakesThemEqual) {
   const auto choices = [](const OtConfig& config) {
     std::vector<u8> bits;
     const auto drawn = draw_both(config, {256});
-    for (Block t : drawn[0].t) bits.push_back(low_bit(t));
+    for (crypto::Block t : drawn[0].t) bits.push_back(crypto::low_bit(t));
     bits.push_back(static_cast<u8>(drawn[0].delta.lo >> 8));
     return bits;
   };
@@ -203,14 +203,15 @@ TEST(SoftSpokenSession, RunsDifferAndOnlyATestSeedMakesThemEqual) {
 
 // Both parties write a whole batch, far more than sockets buffer, before either reads.
 TEST(SoftSpokenSession, LongReservationsInBothDirectionsOverTcp) {
-  TcpListener listener("127.0.0.1", 0);
-  std::array<std::unique_ptr<Channel>, 2> channels;
+  net::TcpListener listener("127.0.0.1", 0);
+  std::array<std::unique_ptr<net::Channel>, 2> channels;
   const auto patience = std::chrono::seconds(20);
-  std::thread client([&] { channels[1] = connect_tcp("127.0.0.1", listener.port(), patience); });
+  std::thread client(
+      [&] { channels[1] = net::connect_tcp("127.0.0.1", listener.port(), patience); });
   channels[0] = listener.accept(patience);
   client.join();
   const i64 n = rcot_cost(test_config("softspoken", 1)).tile + 5000;
-  std::array<Block, 2> delta;
+  std::array<crypto::Block, 2> delta;
   std::array<Blocks, 2> q, t;  // indexed by the sender's rank
   run_pair(
       [&](int rank) {
@@ -229,13 +230,15 @@ TEST(SoftSpokenSession, LongReservationsInBothDirectionsOverTcp) {
       });
   for (int sender : {0, 1}) {
     for (i64 i = 0; i < n; ++i) {
-      ASSERT_EQ(q[sender][i] ^ select(low_bit(t[sender][i]), delta[sender]), t[sender][i]) << i;
+      ASSERT_EQ(q[sender][i] ^ crypto::select(crypto::low_bit(t[sender][i]), delta[sender]),
+                t[sender][i])
+          << i;
     }
   }
 }
 
 TEST(OtSetup, RefusesWrongConfigurations) {
-  auto [channel, peer] = make_memory_channels();
+  auto [channel, peer] = net::make_memory_channels();
   EXPECT_THROW(make_party_resources(*channel, 2, test_config("softspoken")), InvalidArgument);
   EXPECT_THROW(make_party_resources(*channel, 0, test_config("softspoken", 0)), InvalidArgument);
   EXPECT_THROW(make_party_resources(*channel, 0, test_config("softspoken", 11)), InvalidArgument);
@@ -247,4 +250,4 @@ TEST(OtSetup, RefusesWrongConfigurations) {
 }
 
 }  // namespace
-}  // namespace privml::testing
+}  // namespace privml::ot::testing

@@ -7,14 +7,15 @@
 #include "base/error.h"
 #include "ot/schedule.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 constexpr int kSends = 0, kReceives = 1;
 
 }  // namespace
 
-Refill::Refill(Channel& channel, CotPool& sender, CotPool& receiver, OnFailure on_failure, i64 most)
+Refill::Refill(net::Channel& channel, CotPool& sender, CotPool& receiver, OnFailure on_failure,
+               i64 most)
     : channel_(channel),
       pools_{&sender, &receiver},
       on_failure_(std::move(on_failure)),
@@ -79,7 +80,7 @@ PathClock Refill::wait_for(Counts counts) {
   return latest;
 }
 
-void Refill::take(OtRole role, Block* out, i64 count) {
+void Refill::take(OtRole role, crypto::Block* out, i64 count) {
   const int d = role == OtRole::sender ? kSends : kReceives;
   {
     const std::lock_guard lock(mutex_);
@@ -161,13 +162,13 @@ void Refill::make() {
 void Refill::extend(Counts counts) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  const Traffic before = channel_.traffic();
+  const net::Traffic before = channel_.traffic();
   for (int s = 0; s <= pools_[kSends]->messages(); ++s) {
     const int d = extension_role(s) == OtRole::sender ? kSends : kReceives;
     if (counts[d] > 0) pools_[d]->step_into(s, fresh_[d].data(), counts[d]);
   }
   channel_.flush();
-  const Traffic after = channel_.traffic();
+  const net::Traffic after = channel_.traffic();
   clock_.depth = after.depth;
   clock_.preprocess += after.depth - before.depth;
   {
@@ -185,4 +186,4 @@ void Refill::extend(Counts counts) {
   changed_.notify_all();
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -26,7 +26,7 @@
 
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::ot {
 
 // Correlations of one direction in stock above which no more are made ahead (128 MiB).
 inline constexpr i64 kRefillStock = i64{1} << 22;
@@ -38,7 +38,7 @@ class Refill {
 
   // The pools' sources work on `channel`, which only this object uses from here on; it and the
   // pools must outlive it.
-  Refill(Channel& channel, CotPool& sender, CotPool& receiver, OnFailure on_failure = {},
+  Refill(net::Channel& channel, CotPool& sender, CotPool& receiver, OnFailure on_failure = {},
          i64 most = kRefillStock);
   ~Refill();  // ends the thread, and with it the connection
   Refill(const Refill&) = delete;
@@ -50,7 +50,7 @@ class Refill {
   void announce(Counts counts, PathClock since);
   // Waits until `counts` are in stock; returns the later clock of the extensions that made them.
   PathClock wait_for(Counts counts);
-  void take(OtRole role, Block* out, i64 count);
+  void take(OtRole role, crypto::Block* out, i64 count);
 
   // Bytes of the extensions so far (any thread).
   PhaseCount count() const;
@@ -72,12 +72,12 @@ class Refill {
   bool may_go_on() const;
   void extend(Counts counts);
 
-  Channel& channel_;
+  net::Channel& channel_;
   std::array<CotPool*, 2> pools_;
   const OnFailure on_failure_;
   const i64 most_;
   PathClock clock_;  // of the refill's thread, as what is made before it joins the stock
-  std::array<WipedVector<Block>, 2> fresh_;
+  std::array<WipedVector<crypto::Block>, 2> fresh_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Job> jobs_;
@@ -89,4 +89,4 @@ class Refill {
   std::thread thread_;
 };
 
-}  // namespace privml
+}  // namespace privml::ot

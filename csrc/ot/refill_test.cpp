@@ -10,12 +10,12 @@
 #include "ot/cost.h"
 #include "ot/testing/parties.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
-using testing::Flip;
+using net::testing::Flip;
+using net::testing::TamperingChannel;
 using testing::run_pair;
-using testing::TamperingChannel;
 using testing::test_config;
 
 // Both parties with a refill each; body(party) runs on two threads. A refill that fails closes its
@@ -24,8 +24,8 @@ class Refilled {
  public:
   explicit Refilled(OtConfig config = test_config("softspoken"), i64 most = kRefillStock)
       : config_(std::move(config)), most_(most) {
-    std::tie(main[0], main[1]) = make_memory_channels();
-    std::tie(fill[0], fill[1]) = make_memory_channels();
+    std::tie(main[0], main[1]) = net::make_memory_channels();
+    std::tie(fill[0], fill[1]) = net::make_memory_channels();
   }
 
   void run(const std::function<void(Party&)>& body) {
@@ -57,7 +57,7 @@ class Refilled {
         });
   }
 
-  std::array<std::unique_ptr<Channel>, 2> main, fill;
+  std::array<std::unique_ptr<net::Channel>, 2> main, fill;
   std::array<std::promise<std::exception_ptr>, 2> failure;
 
  private:
@@ -70,14 +70,14 @@ TEST(Refill, CorrelationsMatchAndComeInOrder) {
   for (const std::string provider : {"softspoken", "ideal"}) {
     for (const i64 most : {kSmallStock, kRefillStock}) {
       const std::vector<i64> draws{1, 5000, 128, 70'000, 3, 300'000, 1};
-      std::array<std::vector<Block>, 2> sent, received;
-      std::array<Block, 2> delta;
+      std::array<std::vector<crypto::Block>, 2> sent, received;
+      std::array<crypto::Block, 2> delta;
       Refilled(test_config(provider), most).run([&](Party& party) {
         const int rank = party.rank;
         announce(party, rank == 0 ? 200'000 : 1000, rank == 0 ? 1000 : 200'000);
         delta[rank] = party.sender.delta();
         for (const i64 count : draws) {
-          std::vector<Block> a(count), b(count);
+          std::vector<crypto::Block> a(count), b(count);
           reserve(party, count, count);
           draw_as_sender(party, a.data(), count);
           draw_as_receiver(party, b.data(), count);
@@ -90,7 +90,8 @@ TEST(Refill, CorrelationsMatchAndComeInOrder) {
         for (size_t i = 0; i < sent[rank].size(); ++i) {
           const bool choice = received[1 - rank][i].lo & 1;
           ones += choice;
-          ASSERT_EQ(received[1 - rank][i], sent[rank][i] ^ select(choice, delta[rank])) << i;
+          ASSERT_EQ(received[1 - rank][i], sent[rank][i] ^ crypto::select(choice, delta[rank]))
+              << i;
         }
         const double share = static_cast<double>(ones) / static_cast<double>(sent[rank].size());
         EXPECT_NEAR(share, 0.5, 0.01);
@@ -115,7 +116,7 @@ void play(Party& party, const Step& step) {
   std::vector<u8> bytes(100);
   if (step.kind == 'a') announce(party, mine, theirs);
   if (step.kind == 'r') {
-    std::vector<Block> drawn(std::max(mine, theirs));
+    std::vector<crypto::Block> drawn(std::max(mine, theirs));
     reserve(party, mine, theirs);
     draw_as_sender(party, drawn.data(), mine);
     draw_as_receiver(party, drawn.data(), theirs);
@@ -149,14 +150,14 @@ TEST(Refill, DepthBytesAndCorrelationsEqualTheMeter) {
         play(meter, step);
         expected.push_back(meter);
       }
-      EXPECT_GT(meter.preprocess_depth[0], 0);
-      EXPECT_EQ(setup[0], 4);
+      EXPECT_GT(meter.preprocess_depth[1], 0);
+      EXPECT_EQ(setup, (std::array<i64, 2>{4, 4}));
       Refilled(config, most).run([&](Party& party) {
         const int rank = party.rank;
         for (size_t i = 0; i < kSteps.size(); ++i) {
           SCOPED_TRACE(::testing::Message() << "step " << i << ", party " << rank);
           play(party, kSteps[i]);
-          const Traffic now = party.channel.traffic();
+          const net::Traffic now = party.channel.traffic();
           EXPECT_EQ(now.depth, expected[i].depth[rank]);
           EXPECT_EQ(party.ledger.phases[1].depth, expected[i].preprocess_depth[rank]);
           EXPECT_EQ(now.sent, expected[i].bytes[rank] - expected[i].preprocess_bytes[rank]);
@@ -180,17 +181,18 @@ TEST(Refill, ALostConnectionReachesWhoWaits) {
 }
 
 // What the refill of party 1 writes passes a TamperingChannel.
-const TamperingChannel& tampering(Refilled& session, std::optional<Flip> flip) {
-  auto channel = std::make_unique<TamperingChannel>(std::move(session.fill[1]), flip);
-  const TamperingChannel& observed = *channel;
+const net::testing::TamperingChannel& tampering(Refilled& session,
+                                                std::optional<net::testing::Flip> flip) {
+  auto channel = std::make_unique<net::testing::TamperingChannel>(std::move(session.fill[1]), flip);
+  const net::testing::TamperingChannel& observed = *channel;
   session.fill[1] = std::move(channel);
   return observed;
 }
 
 // A bit of the second extension, of which nobody has drawn anything yet.
-Flip flip_in_second_extension(const OtConfig& config, i64 first) {
+net::testing::Flip flip_in_second_extension(const OtConfig& config, i64 first) {
   Refilled session(config);
-  const TamperingChannel& observed = tampering(session, {});
+  const net::testing::TamperingChannel& observed = tampering(session, {});
   session.run(
       [&](Party& party) { party.rank == 0 ? reserve(party, first, 0) : reserve(party, 0, first); });
   return {std::ssize(observed.message_bytes()) - 1, 8 * (observed.message_bytes().back() + 1000)};
@@ -200,7 +202,8 @@ TEST(Refill, ACaughtPeerEndsEverythingThoughMuchIsInStock) {
   constexpr i64 kFirst = 100'000;
   const OtConfig config = test_config("softspoken", 4, "malicious");
   Refilled session(config);
-  const TamperingChannel& observed = tampering(session, flip_in_second_extension(config, kFirst));
+  const net::testing::TamperingChannel& observed =
+      tampering(session, flip_in_second_extension(config, kFirst));
   EXPECT_THROW(session.run([&](Party& party) {
     const bool sends = party.rank == 0;
     sends ? reserve(party, kFirst, 0) : reserve(party, 0, kFirst);
@@ -212,7 +215,7 @@ TEST(Refill, ACaughtPeerEndsEverythingThoughMuchIsInStock) {
     EXPECT_THROW(party.refill->available(), SecurityAbort);
     EXPECT_THROW(party.refill->announce({1, 1}, {}), SecurityAbort);
     EXPECT_THROW(party.refill->wait_for({1, 0}), SecurityAbort);
-    std::array<Block, 10> drawn;
+    std::array<crypto::Block, 10> drawn;
     EXPECT_THROW(party.refill->take(OtRole::sender, drawn.data(), 10), SecurityAbort);
     EXPECT_THROW(draw_as_sender(party, drawn.data(), 10), SecurityAbort);
     EXPECT_THROW(party.channel.read({&byte, 1}), PeerDisconnected);
@@ -224,7 +227,7 @@ TEST(Refill, ACaughtPeerEndsEverythingThoughMuchIsInStock) {
 TEST(Refill, WhatIsInStockOutlivesALostConnection) {
   Refilled session;
   session.run([&](Party& party) {
-    std::array<Block, 10> drawn;
+    std::array<crypto::Block, 10> drawn;
     reserve(party, 1000, 1000);
     u8 byte = 0;
     party.channel.write({&byte, 1});
@@ -262,7 +265,7 @@ TEST(Refill, NothingIsHandedOutThatWasNotAnnounced) {
     EXPECT_THROW(party.refill->wait_for({1, 0}), InvalidArgument);
     announce(party, 10, 10);
     EXPECT_EQ(party.refill->available(), (Refill::Counts{10, 10}));
-    std::array<Block, 10> drawn;
+    std::array<crypto::Block, 10> drawn;
     draw_as_sender(party, drawn.data(), 4);
     EXPECT_EQ(party.refill->available(), (Refill::Counts{6, 10}));
     EXPECT_THROW(party.refill->take(OtRole::sender, drawn.data(), 7), InvalidArgument);
@@ -270,4 +273,4 @@ TEST(Refill, NothingIsHandedOutThatWasNotAnnounced) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::ot

@@ -6,7 +6,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::ot {
 
 // What is missing for `wanted` when `available` are in stock, rounded up to the granularity.
 constexpr i64 missing_correlations(i64 wanted, i64 available, i64 granularity) {
@@ -24,4 +24,4 @@ void for_each_extension(i64 first, i64 second, i64 tile, Extend&& extend) {
   }
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Brings a two-party session up: common randomness, base OTs in both directions, the two pools.
+// Brings a two-party session up: common randomness, base OTs, the two pools.
 //
 // Functionality  the parties agree on a session id and the hash's key by committing to random
-//                nonces before opening them, so neither chooses them alone; then base_ot.h and
-//                softspoken.h; for silent OT silent_bootstrap.h after that.
-// Cost           64 bytes for the coin toss and 16384 for the base OTs and seeds per party, with
-//                malicious security 64 for each element of the offset; four exchanges. Silent OT:
-//                129 KB and two exchanges besides. Nothing with the ideal provider.
+//                nonces before opening them, so neither chooses them alone; then
+//                softspoken_pair.h; for silent OT silent_bootstrap.h after that.
+// Session ids    the base OTs' is a hash of both commitments, each of which hides 32 random bytes
+//                of its party, so it is fresh at an honest party before the nonces are opened; all
+//                else has the hash of the nonces.
+// Cost           64 bytes per party for the coin toss; softspoken_pair.h, whose first message
+//                leaves with the nonces: a depth of four in all. Silent OT: 129 KB and two
+//                exchanges besides. Nothing with the ideal provider.
 #pragma once
 
 #include <memory>
@@ -17,7 +20,7 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::ot {
 
 struct OtConfig {
   std::string provider = "softspoken";   // or "silent", or "ideal": tests only, insecure
@@ -25,10 +28,10 @@ struct OtConfig {
   std::string security = "semi_honest";  // or "malicious": a cheating peer ends in SecurityAbort
   // TESTS ONLY: makes every random choice of this party a function of the seed. Both parties pass
   // the same seed. The ideal provider needs it.
-  std::optional<Block> test_seed;
+  std::optional<crypto::Block> test_seed;
   // The session makes no correlations but gets those that `provider` has made in an earlier one,
   // whose offset at this party this was (stored.h).
-  std::optional<Secret<Block>> stored_offset{};
+  std::optional<Secret<crypto::Block>> stored_offset{};
 };
 
 // The provider's extension cost. Throws InvalidArgument for an unknown provider or k outside 1..10.
@@ -37,16 +40,16 @@ RcotCost rcot_cost(const OtConfig& config);
 // Owns what a Party refers to; secrets are wiped on destruction.
 class PartyResources {
  public:
-  PartyResources(Channel& channel, int rank, CotPool sender, CotPool receiver, Prg prg,
-                 Block hash_key, double correlation_bits);
+  PartyResources(net::Channel& channel, int rank, CotPool sender, CotPool receiver, crypto::Prg prg,
+                 crypto::Block hash_key, double correlation_bits);
   PartyResources(const PartyResources&) = delete;
   Party& party() { return party_; }
 
  private:
   CotPool sender_;
   CotPool receiver_;
-  Prg prg_;
-  CorrelationRobustHash hash_;
+  crypto::Prg prg_;
+  crypto::CorrelationRobustHash hash_;
   Ledger ledger_;
   Party party_;
 };
@@ -55,8 +58,8 @@ class PartyResources {
 // result. Booked under Phase::setup. Throws InvalidArgument (configuration), ProtocolError
 // (malformed group element), SecurityAbort (the peer did not open what it committed to,
 // or its seeds are inconsistent), PeerDisconnected.
-std::unique_ptr<PartyResources> make_party_resources(Channel& channel, int rank,
+std::unique_ptr<PartyResources> make_party_resources(net::Channel& channel, int rank,
                                                      const OtConfig& config);
 void cost_party_resources(CostMeter& meter);
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -10,7 +10,7 @@
 #include "ot/half_tree.h"
 #include "ot/silent_check.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 // Trees per write, so that the receiver works while the sender goes on.
@@ -21,8 +21,8 @@ constexpr u64 kNowhere = ~u64{0};
 // steps.
 class Silent : public Rcot {
  public:
-  Silent(Channel& channel, const SilentParameters& parameters, const SilentKeys& keys, Prg prg,
-         WipedVector<Block> bases, int first_step)
+  Silent(net::Channel& channel, const SilentParameters& parameters, const SilentKeys& keys,
+         crypto::Prg prg, WipedVector<crypto::Block> bases, int first_step)
       : channel_(channel),
         parameters_(parameters),
         lpn_(parameters.lpn),
@@ -42,7 +42,7 @@ class Silent : public Rcot {
   i64 tile() const override { return parameters_.usable(); }
   int messages() const override { return parameters_.malicious ? 4 : 2; }
 
-  void step(int s, Block* out, i64 count) override {
+  void step(int s, crypto::Block* out, i64 count) override {
     expect(count == 0 || count == parameters_.usable(),
            "silent OT: an extension makes all outputs of an iteration");
     if (count == 0) return;
@@ -58,18 +58,20 @@ class Silent : public Rcot {
   }
 
  protected:
-  virtual void act(int s, Block* out) = 0;
+  virtual void act(int s, crypto::Block* out) = 0;
 
-  const Block* choices(i64 tree) const { return bases_.data() + lpn_.secret + tree * lpn_.depth; }
-  const Block* masks() const { return bases_.data() + lpn_.secret + lpn_.choices(); }
-  Block* sums(i64 tree) { return sums_.data() + tree * lpn_.depth; }
-  Block* leaves(i64 tree, Block* out) {
+  const crypto::Block* choices(i64 tree) const {
+    return bases_.data() + lpn_.secret + tree * lpn_.depth;
+  }
+  const crypto::Block* masks() const { return bases_.data() + lpn_.secret + lpn_.choices(); }
+  crypto::Block* sums(i64 tree) { return sums_.data() + tree * lpn_.depth; }
+  crypto::Block* leaves(i64 tree, crypto::Block* out) {
     const i64 given = lpn_.trees - parameters_.kept_trees;
     return tree < given ? out + tree * lpn_.leaves()
                         : kept_.data() + (tree - given) * lpn_.leaves();
   }
   MutableBytes sum_bytes(i64 first_tree, i64 trees) {
-    const auto size = static_cast<size_t>(trees * lpn_.depth) * sizeof(Block);
+    const auto size = static_cast<size_t>(trees * lpn_.depth) * sizeof(crypto::Block);
     return {reinterpret_cast<u8*>(sums(first_tree)), size};
   }
   // Calls body(first, trees) for each batch.
@@ -78,28 +80,28 @@ class Silent : public Rcot {
     for (i64 i = 0; i < lpn_.trees; i += kBatch) body(i, std::min(kBatch, lpn_.trees - i));
   }
   // Leaves nothing of the extension and of those to come.
-  [[noreturn]] void abort(Block* out) {
-    wipe(out, static_cast<size_t>(parameters_.usable()) * sizeof(Block));
-    wipe(kept_.data(), kept_.size() * sizeof(Block));
-    wipe(bases_.data(), bases_.size() * sizeof(Block));
+  [[noreturn]] void abort(crypto::Block* out) {
+    wipe(out, static_cast<size_t>(parameters_.usable()) * sizeof(crypto::Block));
+    wipe(kept_.data(), kept_.size() * sizeof(crypto::Block));
+    wipe(bases_.data(), bases_.size() * sizeof(crypto::Block));
     aborted_ = true;
     channel_.close();
     throw SecurityAbort("silent OT: the sender's trees are not consistent with its answer");
   }
   // From the leaves of a tree to outputs.
-  void encode(i64 tree, Block* nodes, u64 hole) {
+  void encode(i64 tree, crypto::Block* nodes, u64 hole) {
     code_.encode(matrix_, tree * lpn_.leaves(), bases_.data(), hole, nodes, lpn_.leaves());
   }
 
-  Channel& channel_;
+  net::Channel& channel_;
   SilentParameters parameters_;
   LpnParameters lpn_;
-  Aes128 pi_;
-  Prg prg_;
+  crypto::Aes128 pi_;
+  crypto::Prg prg_;
   LpnCode code_;
   u64 matrix_;
-  WipedVector<Block> bases_;
-  WipedVector<Block> kept_;  // outputs that become `bases_`
+  WipedVector<crypto::Block> bases_;
+  WipedVector<crypto::Block> kept_;  // outputs that become `bases_`
 
  private:
   void finish() {
@@ -110,11 +112,11 @@ class Silent : public Rcot {
     }
     bases_.resize(kept_.size());
     std::swap(bases_, kept_);
-    wipe(kept_.data(), kept_.size() * sizeof(Block));
+    wipe(kept_.data(), kept_.size() * sizeof(crypto::Block));
     due_ = first_step_;
   }
 
-  WipedVector<Block> sums_;  // as on the wire, then the receiver's known ones
+  WipedVector<crypto::Block> sums_;  // as on the wire, then the receiver's known ones
   int first_step_;
   int due_;
   bool aborted_ = false;
@@ -122,22 +124,22 @@ class Silent : public Rcot {
 
 class SilentSender final : public Silent {
  public:
-  SilentSender(Channel& channel, const SilentParameters& parameters, const SilentKeys& keys,
-               Block delta, Prg prg, WipedVector<Block> bases)
+  SilentSender(net::Channel& channel, const SilentParameters& parameters, const SilentKeys& keys,
+               crypto::Block delta, crypto::Prg prg, WipedVector<crypto::Block> bases)
       : Silent(channel, parameters, keys, prg, std::move(bases), 1), delta_(delta) {
-    expect(low_bit(delta) == 1, "silent OT: the lowest bit of the offset must be 1");
+    expect(crypto::low_bit(delta) == 1, "silent OT: the lowest bit of the offset must be 1");
   }
 
   OtRole role() const override { return OtRole::sender; }
-  Block delta() const override { return delta_; }
+  crypto::Block delta() const override { return delta_; }
 
  private:
-  void act(int s, Block* out) override { s == 1 ? send_trees(out) : answer(out); }
+  void act(int s, crypto::Block* out) override { s == 1 ? send_trees(out) : answer(out); }
 
-  void send_trees(Block* out) {
+  void send_trees(crypto::Block* out) {
     for_each_batch([&](i64 first, i64 trees) {
       for (i64 i = first; i < first + trees; ++i) {
-        Block* nodes = leaves(i, out);
+        crypto::Block* nodes = leaves(i, out);
         half_tree_expand(pi_, prg_.next_block(), delta_, lpn_.depth, nodes, sums(i));
         for (int level = 0; level < lpn_.depth; ++level) sums(i)[level] ^= choices(i)[level];
         if (!parameters_.malicious) encode(i, nodes, kNowhere);
@@ -147,40 +149,40 @@ class SilentSender final : public Silent {
     });
   }
 
-  void answer(Block* out) {
-    std::array<Block, 2> query;
+  void answer(crypto::Block* out) {
+    std::array<crypto::Block, 2> query;
     channel_.read({reinterpret_cast<u8*>(query.data()), sizeof(query)});
     TreeHash hash(query[0], lpn_.depth);
-    WipedVector<Block> shifted(masks(), masks() + 128);
+    WipedVector<crypto::Block> shifted(masks(), masks() + 128);
     for (int b = 0; b < 128; ++b) {
       const u64 word = b < 64 ? query[1].lo : query[1].hi;
-      shifted[b] ^= select(static_cast<u8>(word >> b % 64 & 1), delta_);
+      shifted[b] ^= crypto::select(static_cast<u8>(word >> b % 64 & 1), delta_);
     }
     for (i64 i = 0; i < lpn_.trees; ++i) {
-      Block* nodes = leaves(i, out);
+      crypto::Block* nodes = leaves(i, out);
       hash.add(nodes);
       encode(i, nodes, kNowhere);
     }
     channel_.write(check_digest(hash.value() ^ pack_blocks(shifted.data()), matrix_));
   }
 
-  Secret<Block> delta_;
+  Secret<crypto::Block> delta_;
 };
 
 class SilentReceiver final : public Silent {
  public:
-  SilentReceiver(Channel& channel, const SilentParameters& parameters, const SilentKeys& keys,
-                 Prg prg, WipedVector<Block> bases)
+  SilentReceiver(net::Channel& channel, const SilentParameters& parameters, const SilentKeys& keys,
+                 crypto::Prg prg, WipedVector<crypto::Block> bases)
       : Silent(channel, parameters, keys, prg, std::move(bases), 0) {}
   ~SilentReceiver() override { wipe(&expected_, sizeof(expected_)); }
 
   OtRole role() const override { return OtRole::receiver; }
-  Block delta() const override {
+  crypto::Block delta() const override {
     throw InvalidArgument("delta: only the sender of a correlated OT knows the offset");
   }
 
  private:
-  void act(int s, Block* out) override {
+  void act(int s, crypto::Block* out) override {
     if (s == 2) parameters_.malicious ? query(out) : receive_trees(out);
     if (s == 4) compare(out);
   }
@@ -189,46 +191,46 @@ class SilentReceiver final : public Silent {
   u64 hole(i64 tree) const {
     u64 place = 0;
     for (int level = 0; level < lpn_.depth; ++level) {
-      place |= u64{low_bit(choices(tree)[level]) ^ 1u} << level;
+      place |= u64{crypto::low_bit(choices(tree)[level]) ^ 1u} << level;
     }
     return place;
   }
 
-  Block* puncture(i64 tree, Block* out) {
+  crypto::Block* puncture(i64 tree, crypto::Block* out) {
     for (int level = 0; level < lpn_.depth; ++level) sums(tree)[level] ^= choices(tree)[level];
-    Block* nodes = leaves(tree, out);
+    crypto::Block* nodes = leaves(tree, out);
     half_tree_puncture(pi_, sums(tree), hole(tree), lpn_.depth, nodes);
     return nodes;
   }
 
-  void receive_trees(Block* out) {
+  void receive_trees(crypto::Block* out) {
     for_each_batch([&](i64 first, i64 trees) {
       channel_.read(sum_bytes(first, trees));
       for (i64 i = first; i < first + trees; ++i) encode(i, puncture(i, out), hole(i));
     });
   }
 
-  void query(Block* out) {
+  void query(crypto::Block* out) {
     channel_.read(sum_bytes(0, lpn_.trees));
-    std::array<Block, 2> message{prg_.next_block(), kZeroBlock};
+    std::array<crypto::Block, 2> message{prg_.next_block(), crypto::kZeroBlock};
     TreeHash noise(message[0], lpn_.depth), hash = noise;
     for (i64 i = 0; i < lpn_.trees; ++i) noise.add_unit(hole(i));
     message[1] = noise.value();
     for (int b = 0; b < 128; ++b) {
       u64& word = b < 64 ? message[1].lo : message[1].hi;
-      word ^= u64{low_bit(masks()[b])} << b % 64;
+      word ^= u64{crypto::low_bit(masks()[b])} << b % 64;
     }
     channel_.write({reinterpret_cast<const u8*>(message.data()), sizeof(message)});
     channel_.flush();
     for (i64 i = 0; i < lpn_.trees; ++i) {
-      Block* nodes = puncture(i, out);
+      crypto::Block* nodes = puncture(i, out);
       hash.add(nodes);
       encode(i, nodes, hole(i));
     }
     expected_ = check_digest(hash.value() ^ pack_blocks(masks()), matrix_);
   }
 
-  void compare(Block* out) {
+  void compare(crypto::Block* out) {
     CheckDigest answer;
     channel_.read(answer);
     if (sodium_memcmp(answer.data(), expected_.data(), answer.size()) != 0) abort(out);
@@ -247,15 +249,16 @@ SilentParameters silent_main_parameters(bool malicious) {
   return parameters;
 }
 
-std::unique_ptr<Rcot> make_silent_sender(Channel& channel, const SilentParameters& parameters,
-                                         const SilentKeys& keys, Block delta, Prg prg,
-                                         WipedVector<Block> bases) {
+std::unique_ptr<Rcot> make_silent_sender(net::Channel& channel, const SilentParameters& parameters,
+                                         const SilentKeys& keys, crypto::Block delta,
+                                         crypto::Prg prg, WipedVector<crypto::Block> bases) {
   return std::make_unique<SilentSender>(channel, parameters, keys, delta, prg, std::move(bases));
 }
 
-std::unique_ptr<Rcot> make_silent_receiver(Channel& channel, const SilentParameters& parameters,
-                                           const SilentKeys& keys, Prg prg,
-                                           WipedVector<Block> bases) {
+std::unique_ptr<Rcot> make_silent_receiver(net::Channel& channel,
+                                           const SilentParameters& parameters,
+                                           const SilentKeys& keys, crypto::Prg prg,
+                                           WipedVector<crypto::Block> bases) {
   return std::make_unique<SilentReceiver>(channel, parameters, keys, prg, std::move(bases));
 }
 
@@ -263,8 +266,8 @@ RcotCost silent_cost(const SilentParameters& parameters) {
   RcotCost cost{"silent", 0, parameters.usable(), parameters.usable(),
                 parameters.malicious ? 4 : 2};
   cost.malicious = parameters.malicious;
-  cost.tree_bytes = parameters.lpn.choices() * static_cast<i64>(sizeof(Block));
+  cost.tree_bytes = parameters.lpn.choices() * static_cast<i64>(sizeof(crypto::Block));
   return cost;
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -12,7 +12,7 @@
 // Malicious      Ferret, section 4.2: the receiver draws coefficients once it holds all trees'
 //                messages, tells the sender the inner product of coefficients and noise under 128
 //                masks, and compares the digests of both sides' inner products with the leaves.
-//                Only the receiver checks, so it alone draws the challenge: a sender who sends
+//                Only the receiver checks, so it alone draws the challenge: a sender that sends
 //                wrong sums is caught unless it guessed the noise they go with, which the
 //                assumption below allows for. A lying receiver gets the digest of a value with the
 //                whole entropy of the offset.
@@ -31,12 +31,12 @@
 #include "ot/lpn.h"
 #include "ot/rcot.h"
 
-namespace privml {
+namespace privml::ot {
 
 // Public, drawn by both parties together: of the trees' permutation and of the code.
 struct SilentKeys {
-  Block trees;
-  Block code;
+  crypto::Block trees;
+  crypto::Block code;
 };
 
 struct SilentParameters {
@@ -56,14 +56,15 @@ SilentParameters silent_main_parameters(bool malicious);
 
 // `bases`: the first iteration's correlations, at least spent(), with offset `delta`. `prg` makes
 // this party's randomness. Steps throw InvalidArgument out of order, after an extension that
-// failed, and where nothing was kept; SecurityAbort, once and for all, where the sender cheated.
-std::unique_ptr<Rcot> make_silent_sender(Channel& channel, const SilentParameters& parameters,
-                                         const SilentKeys& keys, Block delta, Prg prg,
-                                         WipedVector<Block> bases);
-std::unique_ptr<Rcot> make_silent_receiver(Channel& channel, const SilentParameters& parameters,
-                                           const SilentKeys& keys, Prg prg,
-                                           WipedVector<Block> bases);
+// failed, and where nothing was kept; SecurityAbort, once and for all, if the sender cheated.
+std::unique_ptr<Rcot> make_silent_sender(net::Channel& channel, const SilentParameters& parameters,
+                                         const SilentKeys& keys, crypto::Block delta,
+                                         crypto::Prg prg, WipedVector<crypto::Block> bases);
+std::unique_ptr<Rcot> make_silent_receiver(net::Channel& channel,
+                                           const SilentParameters& parameters,
+                                           const SilentKeys& keys, crypto::Prg prg,
+                                           WipedVector<crypto::Block> bases);
 
 RcotCost silent_cost(const SilentParameters& parameters);
 
-}  // namespace privml
+}  // namespace privml::ot

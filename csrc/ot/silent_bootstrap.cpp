@@ -4,11 +4,11 @@
 #include "ot/pool.h"
 #include "ot/schedule.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 struct Drawn {
-  WipedVector<Block> sender, receiver;
+  WipedVector<crypto::Block> sender, receiver;
 };
 
 Drawn draw_both(RcotPair pair, i64 wanted) {
@@ -17,28 +17,28 @@ Drawn draw_both(RcotPair pair, i64 wanted) {
   sender.make_room(count);
   receiver.make_room(count);
   extend_both(sender, receiver, count, count);
-  Drawn drawn{WipedVector<Block>(wanted), WipedVector<Block>(wanted)};
+  Drawn drawn{WipedVector<crypto::Block>(wanted), WipedVector<crypto::Block>(wanted)};
   sender.take(drawn.sender.data(), wanted);
   receiver.take(drawn.receiver.data(), wanted);
   return drawn;
 }
 
-RcotPair make_pair(Channel& channel, const SilentParameters& parameters, const SilentKeys& keys,
-                   Block delta, Prg& prg, Drawn bases) {
-  auto sender = make_silent_sender(channel, parameters, keys, delta, Prg(prg.next_block()),
+RcotPair make_pair(net::Channel& channel, const SilentParameters& parameters,
+                   const SilentKeys& keys, crypto::Block delta, crypto::Prg& prg, Drawn bases) {
+  auto sender = make_silent_sender(channel, parameters, keys, delta, crypto::Prg(prg.next_block()),
                                    std::move(bases.sender));
-  auto receiver = make_silent_receiver(channel, parameters, keys, Prg(prg.next_block()),
+  auto receiver = make_silent_receiver(channel, parameters, keys, crypto::Prg(prg.next_block()),
                                        std::move(bases.receiver));
   return {std::move(sender), std::move(receiver)};
 }
 
 }  // namespace
 
-RcotPair silent_bootstrap(Channel& channel, RcotPair base, const SilentKeys& keys, bool malicious,
-                          Prg& prg) {
+RcotPair silent_bootstrap(net::Channel& channel, RcotPair base, const SilentKeys& keys,
+                          bool malicious, crypto::Prg& prg) {
   const SilentParameters small = silent_setup_parameters(malicious);
   const SilentParameters large = silent_main_parameters(malicious);
-  const Secret<Block> delta = base.sender->delta();
+  const Secret<crypto::Block> delta = base.sender->delta();
   Drawn first = draw_both(std::move(base), small.spent());
   RcotPair once = make_pair(channel, small, keys, delta, prg, std::move(first));
   Drawn second = draw_both(std::move(once), small.usable());
@@ -53,4 +53,4 @@ void cost_silent_bootstrap(CostMeter& meter, const RcotCost& base, bool maliciou
   meter.extend_both(silent_cost(small), small.usable(), small.usable());
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -3,22 +3,14 @@
 // iteration with the small parameters, whose outputs are what the first large iteration spends.
 #pragma once
 
-#include <memory>
-
 #include "ot/cost.h"
 #include "ot/silent.h"
 
-namespace privml {
-
-// One party's ends of both directions.
-struct RcotPair {
-  std::unique_ptr<Rcot> sender;
-  std::unique_ptr<Rcot> receiver;
-};
+namespace privml::ot {
 
 // Uses `base` up. Offsets stay as they are. `prg` is this party's randomness.
-RcotPair silent_bootstrap(Channel& channel, RcotPair base, const SilentKeys& keys, bool malicious,
-                          Prg& prg);
+RcotPair silent_bootstrap(net::Channel& channel, RcotPair base, const SilentKeys& keys,
+                          bool malicious, crypto::Prg& prg);
 void cost_silent_bootstrap(CostMeter& meter, const RcotCost& base, bool malicious);
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -10,38 +10,38 @@
 #include "base/buffer.h"
 #include "crypto/gf128.h"
 
-namespace privml {
+namespace privml::ot {
 
 class TreeHash {
  public:
   // `challenge` is public from now on; trees of 2^depth leaves.
-  TreeHash(Block challenge, int depth);
+  TreeHash(crypto::Block challenge, int depth);
 
   // Adds the next tree.
-  void add(const Block* leaves);
+  void add(const crypto::Block* leaves);
   // The sum of all trees so far.
-  Block value() const { return sum_; }
+  crypto::Block value() const { return sum_; }
 
   // chi^(place + 1); neither branches nor indices depend on the place.
-  Block coefficient(u64 place) const;
+  crypto::Block coefficient(u64 place) const;
   // What add() would add for trees whose only non-zero leaf, at `place`, is 1.
   void add_unit(u64 place) { append(coefficient(place)); }
 
  private:
-  void append(Block product);
+  void append(crypto::Block product);
 
   int depth_;
-  Block psi_;
-  Block psi_power_{1, 0};
-  AlignedVector<Block> powers_;  // chi^1 .. chi^leaves
-  Block sum_{};
+  crypto::Block psi_;
+  crypto::Block psi_power_{1, 0};
+  AlignedVector<crypto::Block> powers_;  // chi^1 .. chi^leaves
+  crypto::Block sum_{};
 };
 
 // sum_b blocks[b] * X^b for 128 blocks.
-Block pack_blocks(const Block* blocks);
+crypto::Block pack_blocks(const crypto::Block* blocks);
 
 using CheckDigest = std::array<u8, 32>;
 // Of the inner product of iteration `matrix`.
-CheckDigest check_digest(Block value, u64 matrix);
+CheckDigest check_digest(crypto::Block value, u64 matrix);
 
-}  // namespace privml
+}  // namespace privml::ot

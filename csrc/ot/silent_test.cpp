@@ -14,41 +14,43 @@
 #include "ot/silent_check.h"
 #include "ot/testing/tampered.h"
 
-namespace privml::testing {
+namespace privml::ot::testing {
 namespace {
 
-using Blocks = std::vector<Block>;
+using Blocks = std::vector<crypto::Block>;
 
 // Far too small to be secure.
 SilentParameters small(bool malicious) { return {{500, 24, 6}, 13, 1, malicious}; }
 
 bool all_zero(const Blocks& blocks) {
-  return std::ranges::all_of(blocks, [](Block b) { return b == kZeroBlock; });
+  return std::ranges::all_of(blocks, [](crypto::Block b) { return b == crypto::kZeroBlock; });
 }
 
 // A sender and a receiver with first correlations from a dealer, on one thread.
 struct Pair {
-  explicit Pair(const SilentParameters& parameters, std::optional<Flip> of_sender = {},
-                std::optional<Flip> of_receiver = {}, u64 seed = 1)
+  explicit Pair(const SilentParameters& parameters,
+                std::optional<net::testing::Flip> of_sender = {},
+                std::optional<net::testing::Flip> of_receiver = {}, u64 seed = 1)
       : q(parameters.usable()), t(parameters.usable()) {
-    auto [first, second] = make_memory_channels();
-    sender_channel = std::make_unique<TamperingChannel>(std::move(first), of_sender);
-    receiver_channel = std::make_unique<TamperingChannel>(std::move(second), of_receiver);
-    Prg prg({seed, 5});
+    auto [first, second] = net::make_memory_channels();
+    sender_channel = std::make_unique<net::testing::TamperingChannel>(std::move(first), of_sender);
+    receiver_channel =
+        std::make_unique<net::testing::TamperingChannel>(std::move(second), of_receiver);
+    crypto::Prg prg({seed, 5});
     delta = prg.next_block();
     delta.lo |= 1;
     const i64 spent = parameters.spent();
-    WipedVector<Block> mine(spent), theirs(spent);
+    WipedVector<crypto::Block> mine(spent), theirs(spent);
     prg.fill_blocks(mine.data(), spent);
     for (i64 i = 0; i < spent; ++i) {
-      const u8 choice = low_bit(mine[i]);
+      const u8 choice = crypto::low_bit(mine[i]);
       mine[i].lo &= ~u64{1};
-      theirs[i] = mine[i] ^ select(choice, delta);
+      theirs[i] = mine[i] ^ crypto::select(choice, delta);
     }
     const SilentKeys keys{{3, 1}, {4, 1}};
-    sender = make_silent_sender(*sender_channel, parameters, keys, delta, Prg({seed, 6}),
+    sender = make_silent_sender(*sender_channel, parameters, keys, delta, crypto::Prg({seed, 6}),
                                 std::move(mine));
-    receiver = make_silent_receiver(*receiver_channel, parameters, keys, Prg({seed, 7}),
+    receiver = make_silent_receiver(*receiver_channel, parameters, keys, crypto::Prg({seed, 7}),
                                     std::move(theirs));
   }
 
@@ -63,13 +65,15 @@ struct Pair {
 
   bool correlated() const {
     for (size_t i = 0; i < q.size(); ++i)
-      if (!((q[i] ^ select(low_bit(t[i]), delta)) == t[i]) || low_bit(q[i]) != 0) return false;
+      if (!((q[i] ^ crypto::select(crypto::low_bit(t[i]), delta)) == t[i]) ||
+          crypto::low_bit(q[i]) != 0)
+        return false;
     return true;
   }
 
-  std::unique_ptr<TamperingChannel> sender_channel, receiver_channel;
+  std::unique_ptr<net::testing::TamperingChannel> sender_channel, receiver_channel;
   std::unique_ptr<Rcot> sender, receiver;
-  Block delta;
+  crypto::Block delta;
   Blocks q, t;
 };
 
@@ -84,7 +88,7 @@ TEST_P(Silent, CorrelatedOverManyIterationsWithFreshRandomChoices) {
     pair.extend();
     ASSERT_TRUE(pair.correlated()) << iteration;
     for (size_t i = 0; i < pair.t.size(); ++i) {
-      ones += low_bit(pair.t[i]);
+      ones += crypto::low_bit(pair.t[i]);
       if (iteration > 0) {
         ASSERT_FALSE(pair.q[i] == before[i]);
       }
@@ -144,15 +148,17 @@ TEST_P(Silent, StepsHaveAnOrderAndCorrelationsAreSpentOnce) {
 
 TEST_P(Silent, NeedsAllItsFirstCorrelationsAndAnOddOffset) {
   const SilentParameters parameters = small(GetParam());
-  auto [first, second] = make_memory_channels();
+  auto [first, second] = net::make_memory_channels();
   const SilentKeys keys{};
-  const auto bases = [](i64 count) { return WipedVector<Block>(count, kZeroBlock); };
-  EXPECT_THROW(
-      make_silent_receiver(*first, parameters, keys, Prg({}), bases(parameters.spent() - 1)),
-      InvalidArgument);
-  EXPECT_THROW(
-      make_silent_sender(*first, parameters, keys, {2, 0}, Prg({}), bases(parameters.spent())),
-      InvalidArgument);
+  const auto bases = [](i64 count) {
+    return WipedVector<crypto::Block>(count, crypto::kZeroBlock);
+  };
+  EXPECT_THROW(make_silent_receiver(*first, parameters, keys, crypto::Prg({}),
+                                    bases(parameters.spent() - 1)),
+               InvalidArgument);
+  EXPECT_THROW(make_silent_sender(*first, parameters, keys, {2, 0}, crypto::Prg({}),
+                                  bases(parameters.spent())),
+               InvalidArgument);
 }
 
 INSTANTIATE_TEST_SUITE_P(Securities, Silent, ::testing::Bool(),
@@ -184,24 +190,25 @@ TEST(SilentTampering, EveryBitOfEveryMessage) {
   for (i64 message = 0; message < 2; ++message) {
     for (i64 bit = 0; bit < 8 * sent[message]; ++bit) {
       SCOPED_TRACE(bit);
-      Pair pair(parameters, Flip{message, bit});
+      Pair pair(parameters, net::testing::Flip{message, bit});
       expect_abort(pair, 0);
     }
   }
   for (i64 bit = 0; bit < 8 * received[0]; ++bit) {
     SCOPED_TRACE(bit);
-    Pair pair(parameters, {}, Flip{0, bit});
+    Pair pair(parameters, {}, net::testing::Flip{0, bit});
     expect_abort(pair, 0);
   }
 }
 
 TEST(SilentTampering, LaterIterationsAreChecked) {
   // The sender's digest and its next trees leave without a read in between: one message.
-  for (const Flip flip : {Flip{1, 8 * 32 + 200}, Flip{2, 200}}) {
+  for (const net::testing::Flip flip :
+       {net::testing::Flip{1, 8 * 32 + 200}, net::testing::Flip{2, 200}}) {
     Pair of_sender(small(true), flip);
     expect_abort(of_sender, 1);
   }
-  Pair of_receiver(small(true), {}, Flip{2, 200});
+  Pair of_receiver(small(true), {}, net::testing::Flip{2, 200});
   expect_abort(of_receiver, 2);
 }
 
@@ -218,7 +225,8 @@ TEST(SilentTampering, EveryMessageOfASession) {
     for (i64 message = 0; message < std::ssize(honest.message_bytes); ++message) {
       const i64 bits = 8 * honest.message_bytes[message];
       const i64 bit = tampered == 0 ? bits / 3 : bits - 1;
-      const TamperedRun run = run_tampered(config, tampered, Flip{message, bit}, body);
+      const TamperedRun run =
+          run_tampered(config, tampered, net::testing::Flip{message, bit}, body);
       EXPECT_TRUE(run.flipped) << message << " " << bit;
       EXPECT_TRUE(run.detected()) << message << " " << bit;
     }
@@ -226,7 +234,7 @@ TEST(SilentTampering, EveryMessageOfASession) {
 }
 
 TEST(SilentTampering, WithoutTheCheckAFlipIsAWrongResult) {
-  Pair pair(small(false), Flip{0, 77});
+  Pair pair(small(false), net::testing::Flip{0, 77});
   pair.extend();
   EXPECT_FALSE(pair.correlated());
 }
@@ -234,11 +242,11 @@ TEST(SilentTampering, WithoutTheCheckAFlipIsAWrongResult) {
 TEST(TreeHash, IsTheInnerProductWithItsCoefficients) {
   constexpr int kDepth = 7;
   constexpr i64 kLeaves = 1 << kDepth, kTrees = 3;
-  const Block challenge{11, 12};
+  const crypto::Block challenge{11, 12};
   TreeHash hash(challenge, kDepth);
   Blocks leaves(kTrees * kLeaves);
-  Prg({13, 14}).fill_blocks(leaves.data(), std::ssize(leaves));
-  Block expected{};
+  crypto::Prg({13, 14}).fill_blocks(leaves.data(), std::ssize(leaves));
+  crypto::Block expected{};
   for (i64 tree = 0; tree < kTrees; ++tree) {
     hash.add(leaves.data() + tree * kLeaves);
     for (i64 j = 0; j < kLeaves; ++j) {
@@ -248,14 +256,14 @@ TEST(TreeHash, IsTheInnerProductWithItsCoefficients) {
       one[j] = {1, 0};
       for (i64 before = 0; before < tree; ++before) unit.add(zero.data());
       unit.add(one.data());
-      Block skipped{};
+      crypto::Block skipped{};
       for (i64 before = 0; before < tree; ++before) {
         place.add_unit(0);
         skipped = place.value();
       }
       place.add_unit(static_cast<u64>(j));
       ASSERT_EQ(place.value() ^ skipped, unit.value());
-      expected ^= gf128_multiply(unit.value(), leaves[tree * kLeaves + j]);
+      expected ^= crypto::gf128_multiply(unit.value(), leaves[tree * kLeaves + j]);
     }
   }
   EXPECT_EQ(hash.value(), expected);
@@ -264,20 +272,21 @@ TEST(TreeHash, IsTheInnerProductWithItsCoefficients) {
 TEST(TreeHash, CoefficientsArePowers) {
   const TreeHash hash({1, 9}, 6);
   for (u64 j = 1; j < 64; ++j) {
-    EXPECT_EQ(hash.coefficient(j), gf128_multiply(hash.coefficient(j - 1), hash.coefficient(0)));
+    EXPECT_EQ(hash.coefficient(j),
+              crypto::gf128_multiply(hash.coefficient(j - 1), hash.coefficient(0)));
   }
 }
 
 TEST(TreeHash, PackingAddsUpWithPowersOfX) {
   Blocks blocks(128);
   blocks[0] = {5, 0};
-  EXPECT_EQ(pack_blocks(blocks.data()), (Block{5, 0}));
+  EXPECT_EQ(pack_blocks(blocks.data()), (crypto::Block{5, 0}));
   blocks[3] = {1, 0};
-  EXPECT_EQ(pack_blocks(blocks.data()), (Block{5 ^ 8, 0}));
+  EXPECT_EQ(pack_blocks(blocks.data()), (crypto::Block{5 ^ 8, 0}));
   blocks[3] = {};
   blocks[127] = {2, 0};  // X^128 = X^7 + X^2 + X + 1
-  EXPECT_EQ(pack_blocks(blocks.data()), (Block{5 ^ 0x87, 0}));
+  EXPECT_EQ(pack_blocks(blocks.data()), (crypto::Block{5 ^ 0x87, 0}));
 }
 
 }  // namespace
-}  // namespace privml::testing
+}  // namespace privml::ot::testing

@@ -10,14 +10,14 @@
 #include "ot/ggm.h"
 #include "ot/softspoken_check.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 constexpr i64 kGranularity = 256;
 // Bounds the bytes in flight (2 MB at k = 4, 8 MB at k = 1) and covers a wide-area round trip.
 constexpr i64 kTile = i64{1} << 19;
 
-using KeyPair = std::array<Block, 2>;
+using KeyPair = std::array<crypto::Block, 2>;
 
 // The seeds' message: both sums of every level, hidden by the keys of its base OT; then the proofs.
 struct SeedsMessage {
@@ -42,7 +42,7 @@ struct SeedsMessage {
 // What both sides share: the rows of a slice, its message and the check.
 class SoftSpoken : public Rcot {
  public:
-  SoftSpoken(Channel& channel, int k) : channel_(channel), rows_(k) {
+  SoftSpoken(net::Channel& channel, int k) : channel_(channel), rows_(k) {
     correction_.resize((rows_.count() - 1) * SoftSpokenRows::kSlice / 128);
   }
 
@@ -50,7 +50,7 @@ class SoftSpoken : public Rcot {
   i64 tile() const override { return kTile; }
   int messages() const override { return 1; }
 
-  void step(int s, Block* out, i64 count) override {
+  void step(int s, crypto::Block* out, i64 count) override {
     expect(0 <= s && s <= messages() && role() == extension_role(s),
            "SoftSpoken OT: the receiver takes step 0 of an extension, the sender step 1");
     expect(count >= 0 && count <= kTile && count % kGranularity == 0,
@@ -63,13 +63,13 @@ class SoftSpoken : public Rcot {
       const i64 blocks = std::min(SoftSpokenRows::kSlice, hiding + count - done) / 128;
       make_slice(blocks);
       const i64 hidden = done == 0 ? hiding / 128 : 0;
-      Block* made = out + (done == 0 ? 0 : done - hiding);
+      crypto::Block* made = out + (done == 0 ? 0 : done - hiding);
       rows_.transpose(hidden, blocks, made);
       if (check_) tell_apart(made, 128 * (blocks - hidden));
     }
     if (check_ && !finish_check()) {
       failed_ = true;
-      wipe(out, static_cast<size_t>(count) * sizeof(Block));
+      wipe(out, static_cast<size_t>(count) * sizeof(crypto::Block));
       channel_.close();
       throw SecurityAbort("SoftSpoken OT: the peer's extension failed the consistency check");
     }
@@ -87,57 +87,57 @@ class SoftSpoken : public Rcot {
     offsets_.emplace(check_->offset_key());
   }
 
-  Block* correction(i64 i, i64 blocks) { return correction_.data() + (i - 1) * blocks; }
+  crypto::Block* correction(i64 i, i64 blocks) { return correction_.data() + (i - 1) * blocks; }
   MutableBytes message(i64 blocks) {
     return {reinterpret_cast<u8*>(correction_.data()),
-            static_cast<size_t>((rows_.count() - 1) * blocks) * sizeof(Block)};
+            static_cast<size_t>((rows_.count() - 1) * blocks) * sizeof(crypto::Block)};
   }
 
-  Channel& channel_;
+  net::Channel& channel_;
   SoftSpokenRows rows_;
   std::optional<SoftSpokenCheck> check_;  // with malicious security
   bool failed_ = false;
 
  private:
   // Adds the next public random blocks, but to the lowest bits, which q and t have meanings for.
-  void tell_apart(Block* out, i64 count) {
-    std::array<Block, 256> offsets;
+  void tell_apart(crypto::Block* out, i64 count) {
+    std::array<crypto::Block, 256> offsets;
     for (i64 done = 0; done < count; done += std::ssize(offsets)) {
       const i64 n = std::min<i64>(std::ssize(offsets), count - done);
       offsets_->encrypt_counter({told_apart_, 0}, offsets.data(), n);
       told_apart_ += static_cast<u64>(n);
       for (i64 i = 0; i < n; ++i) {
-        out[done + i] = out[done + i] ^ Block { offsets[i].lo & ~u64{1}, offsets[i].hi };
+        out[done + i] = out[done + i] ^ crypto::Block{offsets[i].lo & ~u64{1}, offsets[i].hi};
       }
     }
   }
 
-  AlignedVector<Block> correction_;
-  std::optional<Aes128> offsets_;  // with malicious security
+  AlignedVector<crypto::Block> correction_;
+  std::optional<crypto::Aes128> offsets_;  // with malicious security
   u64 told_apart_ = 0;
 };
 
 class SoftSpokenSender final : public SoftSpoken {
  public:
-  SoftSpokenSender(Channel& channel, int k, Block delta, std::span<const Block> keys,
-                   const SoftSpokenSecurity& security)
+  SoftSpokenSender(net::Channel& channel, int k, crypto::Block delta,
+                   std::span<const crypto::Block> keys, const SoftSpokenSecurity& security)
       : SoftSpoken(channel, k), delta_(delta) {
     expect(std::ssize(keys) == kSoftSpokenRows, "SoftSpoken OT: needs 128 base OTs");
-    expect(low_bit(delta) == 1, "SoftSpoken OT: the lowest bit of the offset must be 1");
+    expect(crypto::low_bit(delta) == 1, "SoftSpoken OT: the lowest bit of the offset must be 1");
     SeedsMessage seeds(k, security.malicious);
     seeds.transfer([&](MutableBytes piece) { channel.read(piece); });
     const WipedVector<u8> choices = softspoken_base_choices(delta, k);
     bool proven = true;
     for (i64 i = 0; i < rows_.count(); ++i) {
       const OffsetElement& element = rows_.elements()[i];
-      WipedVector<Block> sums(element.bits);
+      WipedVector<crypto::Block> sums(element.bits);
       for (int level = 0; level < element.bits; ++level) {
         const int j = element.first_bit + level;
         const auto& [left, right] = seeds.masked[j];
-        sums[level] = keys[j] ^ left ^ select(choices[j], left ^ right);
+        sums[level] = keys[j] ^ left ^ crypto::select(choices[j], left ^ right);
       }
       const u64 hole = element.value(delta);
-      WipedVector<Block> leaves = ggm_puncture(sums, hole);
+      WipedVector<crypto::Block> leaves = ggm_puncture(sums, hole);
       if (security.malicious) proven &= ggm_verify(leaves, hole, seeds.proofs[i]);
       rows_.add_seeds(leaves);
     }
@@ -149,12 +149,12 @@ class SoftSpokenSender final : public SoftSpoken {
   }
 
   OtRole role() const override { return OtRole::sender; }
-  Block delta() const override { return delta_; }
+  crypto::Block delta() const override { return delta_; }
 
  protected:
   void make_slice(i64 blocks) override {
     channel_.read(message(blocks));
-    rows_.expand(blocks, [&](i64 i, const Block*) {
+    rows_.expand(blocks, [&](i64 i, const crypto::Block*) {
       if (i == 0) return;
       const OffsetElement& element = rows_.elements()[i];
       const u64 value = element.value(delta_);
@@ -169,7 +169,7 @@ class SoftSpokenSender final : public SoftSpoken {
     }
     // Row 0 would differ from the receiver's by u_0: dropping it leaves lsb(q) = 0, lsb(t) =
     // choice.
-    std::fill_n(rows_.row(0), blocks, kZeroBlock);
+    std::fill_n(rows_.row(0), blocks, crypto::kZeroBlock);
   }
 
   bool finish_check() override {
@@ -179,12 +179,12 @@ class SoftSpokenSender final : public SoftSpoken {
   }
 
  private:
-  Secret<Block> delta_;
+  Secret<crypto::Block> delta_;
 };
 
 class SoftSpokenReceiver final : public SoftSpoken {
  public:
-  SoftSpokenReceiver(Channel& channel, int k, std::span<const Block> roots,
+  SoftSpokenReceiver(net::Channel& channel, int k, std::span<const crypto::Block> roots,
                      std::span<const KeyPair> keys, const SoftSpokenSecurity& security)
       : SoftSpoken(channel, k), choices_(SoftSpokenRows::kSlice / 128) {
     expect(std::ssize(keys) == kSoftSpokenRows, "SoftSpoken OT: needs 128 base OTs");
@@ -205,13 +205,13 @@ class SoftSpokenReceiver final : public SoftSpoken {
   }
 
   OtRole role() const override { return OtRole::receiver; }
-  Block delta() const override {
+  crypto::Block delta() const override {
     throw InvalidArgument("delta: only the sender of a correlated OT knows the offset");
   }
 
  protected:
   void make_slice(i64 blocks) override {
-    rows_.expand(blocks, [&](i64 i, const Block* u) {
+    rows_.expand(blocks, [&](i64 i, const crypto::Block* u) {
       if (i == 0) {
         std::copy_n(u, blocks, choices_.begin());
       } else {
@@ -234,12 +234,12 @@ class SoftSpokenReceiver final : public SoftSpoken {
   }
 
  private:
-  WipedVector<Block> choices_;  // u_0
+  WipedVector<crypto::Block> choices_;  // u_0
 };
 
 }  // namespace
 
-WipedVector<u8> softspoken_base_choices(Block delta, int k) {
+WipedVector<u8> softspoken_base_choices(crypto::Block delta, int k) {
   WipedVector<u8> choices(kSoftSpokenRows);
   for (const OffsetElement& element : offset_elements(k)) {
     const u64 value = element.value(delta);
@@ -250,22 +250,22 @@ WipedVector<u8> softspoken_base_choices(Block delta, int k) {
   return choices;
 }
 
-std::unique_ptr<Rcot> make_softspoken_sender(Channel& channel, int k, Block delta,
-                                             std::span<const Block> keys,
+std::unique_ptr<Rcot> make_softspoken_sender(net::Channel& channel, int k, crypto::Block delta,
+                                             std::span<const crypto::Block> keys,
                                              const SoftSpokenSecurity& security) {
   return std::make_unique<SoftSpokenSender>(channel, k, delta, keys, security);
 }
 
-std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k, Block root,
+std::unique_ptr<Rcot> make_softspoken_receiver(net::Channel& channel, int k, crypto::Block root,
                                                std::span<const KeyPair> keys,
                                                const SoftSpokenSecurity& security) {
-  WipedVector<Block> roots(offset_elements(k).size());
-  Prg(root).fill_blocks(roots.data(), std::ssize(roots));
+  WipedVector<crypto::Block> roots(offset_elements(k).size());
+  crypto::Prg(root).fill_blocks(roots.data(), std::ssize(roots));
   return make_softspoken_receiver(channel, k, roots, keys, security);
 }
 
-std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k,
-                                               std::span<const Block> roots,
+std::unique_ptr<Rcot> make_softspoken_receiver(net::Channel& channel, int k,
+                                               std::span<const crypto::Block> roots,
                                                std::span<const KeyPair> keys,
                                                const SoftSpokenSecurity& security) {
   return std::make_unique<SoftSpokenReceiver>(channel, k, roots, keys, security);
@@ -273,7 +273,7 @@ std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k,
 
 i64 softspoken_seed_bytes(int k, bool malicious) {
   const i64 proofs = malicious ? std::ssize(offset_elements(k)) : 0;
-  return 2 * kSoftSpokenRows * static_cast<i64>(sizeof(Block)) +
+  return 2 * kSoftSpokenRows * static_cast<i64>(sizeof(crypto::Block)) +
          proofs * static_cast<i64>(sizeof(GgmProof));
 }
 
@@ -284,4 +284,4 @@ RcotCost softspoken_cost(int k, bool malicious) {
   return cost;
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -38,7 +38,7 @@
 #include "ot/rcot.h"
 #include "ot/softspoken_rows.h"
 
-namespace privml {
+namespace privml::ot {
 
 struct SoftSpokenSecurity {
   bool malicious = false;
@@ -47,22 +47,22 @@ struct SoftSpokenSecurity {
 
 // The choices with which the sender of the correlated OT (offset delta, lowest bit 1) enters the
 // 128 base OTs.
-WipedVector<u8> softspoken_base_choices(Block delta, int k);
+WipedVector<u8> softspoken_base_choices(crypto::Block delta, int k);
 
 // Reads the seeds' message; keys: what the base OTs gave for those choices. Throws SecurityAbort
 // where a tree's proof fails.
-std::unique_ptr<Rcot> make_softspoken_sender(Channel& channel, int k, Block delta,
-                                             std::span<const Block> keys,
+std::unique_ptr<Rcot> make_softspoken_sender(net::Channel& channel, int k, crypto::Block delta,
+                                             std::span<const crypto::Block> keys,
                                              const SoftSpokenSecurity& security = {});
 // Writes the seeds' message; keys: both keys of each base OT. `root` is a fresh random block.
-std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k, Block root,
-                                               std::span<const std::array<Block, 2>> keys,
+std::unique_ptr<Rcot> make_softspoken_receiver(net::Channel& channel, int k, crypto::Block root,
+                                               std::span<const std::array<crypto::Block, 2>> keys,
                                                const SoftSpokenSecurity& security = {});
 
 // The same with the root of every element's tree, which a dishonest receiver chooses at will.
-std::unique_ptr<Rcot> make_softspoken_receiver(Channel& channel, int k,
-                                               std::span<const Block> roots,
-                                               std::span<const std::array<Block, 2>> keys,
+std::unique_ptr<Rcot> make_softspoken_receiver(net::Channel& channel, int k,
+                                               std::span<const crypto::Block> roots,
+                                               std::span<const std::array<crypto::Block, 2>> keys,
                                                const SoftSpokenSecurity& security);
 
 // Two blocks per base OT; with malicious security a proof per element.
@@ -70,4 +70,4 @@ i64 softspoken_seed_bytes(int k, bool malicious);
 
 RcotCost softspoken_cost(int k, bool malicious = false);
 
-}  // namespace privml
+}  // namespace privml::ot

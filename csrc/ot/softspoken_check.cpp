@@ -11,7 +11,7 @@
 #include "crypto/aes.h"
 #include "crypto/lane_digest.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 Bytes text(std::string_view label) {
@@ -32,62 +32,63 @@ CheckDigest hash(std::string_view label, std::initializer_list<Bytes> parts) {
 }  // namespace
 
 SoftSpokenCheck::SoftSpokenCheck(Bytes context, Bytes seeds)
-    : chain_(hash("privml softspoken", {context, lane_digest(seeds)})), rows_(kSoftSpokenRows) {}
+    : chain_(hash("privml softspoken", {context, crypto::lane_digest(seeds)})),
+      rows_(kSoftSpokenRows) {}
 
-Block SoftSpokenCheck::offset_key() const {
-  Block key;
+crypto::Block SoftSpokenCheck::offset_key() const {
+  crypto::Block key;
   const CheckDigest digest = hash("privml softspoken offsets", {chain_});
   std::memcpy(&key, digest.data(), sizeof key);
   return key;
 }
 
 void SoftSpokenCheck::begin() {
-  std::fill(rows_.begin(), rows_.end(), WideProduct{});
+  std::fill(rows_.begin(), rows_.end(), crypto::WideProduct{});
   choices_ = {};
   first_ = true;
 }
 
 void SoftSpokenCheck::absorb(Bytes message, i64 blocks) {
-  chain_ = hash("privml softspoken slice", {chain_, lane_digest(message)});
-  std::array<Block, 2> seed;
+  chain_ = hash("privml softspoken slice", {chain_, crypto::lane_digest(message)});
+  std::array<crypto::Block, 2> seed;
   std::memcpy(&seed, chain_.data(), sizeof(seed));
   coefficients_.resize(blocks);
-  Aes128(seed[0]).encrypt_counter(seed[1], coefficients_.data(), blocks);
+  crypto::Aes128(seed[0]).encrypt_counter(seed[1], coefficients_.data(), blocks);
   if (first_) coefficients_[0] = {1, 0};
   first_ = false;
 }
 
-void SoftSpokenCheck::add_rows(const Block* rows, i64 stride) {
-  gf128_inner_products(rows, kSoftSpokenRows, stride, coefficients_.data(),
-                       std::ssize(coefficients_), rows_.data());
+void SoftSpokenCheck::add_rows(const crypto::Block* rows, i64 stride) {
+  crypto::gf128_inner_products(rows, kSoftSpokenRows, stride, coefficients_.data(),
+                               std::ssize(coefficients_), rows_.data());
 }
 
-void SoftSpokenCheck::add_choices(const Block* choices) {
+void SoftSpokenCheck::add_choices(const crypto::Block* choices) {
   const i64 blocks = std::ssize(coefficients_);
-  gf128_inner_products(choices, 1, blocks, coefficients_.data(), blocks, &choices_);
+  crypto::gf128_inner_products(choices, 1, blocks, coefficients_.data(), blocks, &choices_);
 }
 
 SoftSpokenProof SoftSpokenCheck::prove() {
-  WipedVector<Block> hashes(kSoftSpokenRows);
-  std::transform(rows_.begin(), rows_.end(), hashes.begin(), gf128_reduce);
-  const SoftSpokenProof proof{gf128_reduce(choices_), digest(hashes)};
+  WipedVector<crypto::Block> hashes(kSoftSpokenRows);
+  std::transform(rows_.begin(), rows_.end(), hashes.begin(), crypto::gf128_reduce);
+  const SoftSpokenProof proof{crypto::gf128_reduce(choices_), digest(hashes)};
   absorb_proof(proof);
   return proof;
 }
 
-bool SoftSpokenCheck::verify(const SoftSpokenProof& proof, Block delta) {
-  WipedVector<Block> hashes(kSoftSpokenRows);
+bool SoftSpokenCheck::verify(const SoftSpokenProof& proof, crypto::Block delta) {
+  WipedVector<crypto::Block> hashes(kSoftSpokenRows);
   for (int r = 0; r < kSoftSpokenRows; ++r) {
     const u64 word = r < 64 ? delta.lo : delta.hi;
-    hashes[r] =
-        gf128_reduce(rows_[r]) ^ select(static_cast<u8>(word >> (r % 64) & 1), proof.choices);
+    hashes[r] = crypto::gf128_reduce(rows_[r]) ^
+                crypto::select(static_cast<u8>(word >> (r % 64) & 1), proof.choices);
   }
   const CheckDigest expected = digest(hashes);
   absorb_proof(proof);
   return sodium_memcmp(expected.data(), proof.digest.data(), expected.size()) == 0;
 }
 
-CheckDigest SoftSpokenCheck::digest(std::span<const Block> hashes) const {
+CheckDigest SoftSpokenCheck::digest(std::span<const crypto::Block> hashes) const {
   return hash("privml softspoken rows",
               {chain_, {reinterpret_cast<const u8*>(hashes.data()), hashes.size_bytes()}});
 }
@@ -97,4 +98,4 @@ void SoftSpokenCheck::absorb_proof(const SoftSpokenProof& proof) {
                 {chain_, {reinterpret_cast<const u8*>(&proof), sizeof(proof)}});
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -35,14 +35,14 @@
 #include "crypto/gf128.h"
 #include "ot/softspoken_rows.h"
 
-namespace privml {
+namespace privml::ot {
 
 using CheckDigest = std::array<u8, 32>;
 
 // What the receiver appends to an extension.
 struct SoftSpokenProof {
-  Block choices;       // h(u)
-  CheckDigest digest;  // of h(v_0) .. h(v_127)
+  crypto::Block choices;  // h(u)
+  CheckDigest digest;     // of h(v_0) .. h(v_127)
 };
 inline constexpr i64 kSoftSpokenProofBytes = 48;
 static_assert(sizeof(SoftSpokenProof) == kSoftSpokenProofBytes);
@@ -56,29 +56,29 @@ class SoftSpokenCheck {
   SoftSpokenCheck(Bytes context, Bytes seeds);
 
   // A public key that is drawn from the seeds' message, as the challenges are; before begin().
-  Block offset_key() const;
+  crypto::Block offset_key() const;
 
   void begin();
   // Takes the message of the next slice, then draws the coefficients of its blocks.
   void absorb(Bytes message, i64 blocks);
   // Adds the slice's blocks of all 128 rows, `stride` blocks apart, or of the choices.
-  void add_rows(const Block* rows, i64 stride);
-  void add_choices(const Block* choices);
+  void add_rows(const crypto::Block* rows, i64 stride);
+  void add_choices(const crypto::Block* choices);
 
   // Receiver: ends the extension.
   SoftSpokenProof prove();
   // Sender: ends the extension; whether the proof holds.
-  bool verify(const SoftSpokenProof& proof, Block delta);
+  bool verify(const SoftSpokenProof& proof, crypto::Block delta);
 
  private:
-  CheckDigest digest(std::span<const Block> hashes) const;
+  CheckDigest digest(std::span<const crypto::Block> hashes) const;
   void absorb_proof(const SoftSpokenProof& proof);
 
   CheckDigest chain_;  // hash of everything sent so far
   bool first_ = true;
-  AlignedVector<Block> coefficients_;
-  WipedVector<WideProduct> rows_;
-  WideProduct choices_{};
+  AlignedVector<crypto::Block> coefficients_;
+  WipedVector<crypto::WideProduct> rows_;
+  crypto::WideProduct choices_{};
 };
 
-}  // namespace privml
+}  // namespace privml::ot

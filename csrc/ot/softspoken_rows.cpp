@@ -7,14 +7,14 @@
 #include "base/multiversion.h"
 #include "base/transpose.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 i64 whole_vectors(i64 blocks) { return ceil_div(blocks, kFoldBlocks) * kFoldBlocks; }
 
 }  // namespace
 
-u64 OffsetElement::value(Block delta) const {
+u64 OffsetElement::value(crypto::Block delta) const {
   u64 value = 0;
   for (int b = 0; b < bits; ++b) {
     const int bit = first_bit + b;
@@ -32,7 +32,7 @@ std::vector<OffsetElement> offset_elements(int k) {
   return elements;
 }
 
-SoftSpokenRows::SoftSpokenRows(int k, AesBackend backend)
+SoftSpokenRows::SoftSpokenRows(int k, crypto::AesBackend backend)
     : elements_(offset_elements(k)),
       backend_(backend),
 
@@ -47,13 +47,13 @@ SoftSpokenRows::SoftSpokenRows(int k, AesBackend backend)
   seeds_.reserve(seeds);
 }
 
-void SoftSpokenRows::add_seeds(const WipedVector<Block>& leaves) {
-  for (Block leaf : leaves) seeds_.emplace_back(leaf, backend_);
+void SoftSpokenRows::add_seeds(const WipedVector<crypto::Block>& leaves) {
+  for (crypto::Block leaf : leaves) seeds_.emplace_back(leaf, backend_);
 }
 
-void SoftSpokenRows::expand_element(i64 i, const Aes128* seeds, i64 blocks) {
+void SoftSpokenRows::expand_element(i64 i, const crypto::Aes128* seeds, i64 blocks) {
   const i64 width = whole_vectors(blocks);
-  Block* planes = row(elements_[i].first_bit);
+  crypto::Block* planes = row(elements_[i].first_bit);
   int bits = elements_[i].bits;
   // The lowest digit of x selects a row within a group, the next one a group of them, and so on.
   int digit = std::min(bits, kFoldMaxDigit);
@@ -73,16 +73,18 @@ void SoftSpokenRows::expand_element(i64 i, const Aes128* seeds, i64 blocks) {
   }
 }
 
-void SoftSpokenRows::transpose(i64 first, i64 blocks, Block* out) {
+void SoftSpokenRows::transpose(i64 first, i64 blocks, crypto::Block* out) {
   transpose_128(row(0) + first, stride_, blocks - first, out);
 }
 
-PRIVML_TARGET_CLONES void xor_blocks(const Block* a, const Block* b, i64 blocks, Block* out) {
+PRIVML_TARGET_CLONES void xor_blocks(const crypto::Block* a, const crypto::Block* b, i64 blocks,
+                                     crypto::Block* out) {
   for (i64 j = 0; j < blocks; ++j) out[j] = a[j] ^ b[j];
 }
 
-PRIVML_TARGET_CLONES void xor_selected(u8 bit, const Block* other, i64 blocks, Block* row) {
-  for (i64 j = 0; j < blocks; ++j) row[j] ^= select(bit, other[j]);
+PRIVML_TARGET_CLONES void xor_selected(u8 bit, const crypto::Block* other, i64 blocks,
+                                       crypto::Block* row) {
+  for (i64 j = 0; j < blocks; ++j) row[j] ^= crypto::select(bit, other[j]);
 }
 
-}  // namespace privml
+}  // namespace privml::ot

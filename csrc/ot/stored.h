@@ -22,10 +22,10 @@
 
 #include "ot/rcot.h"
 
-namespace privml {
+namespace privml::ot {
 
 // Makes nothing: every step throws InvalidArgument. `delta` is the sender's offset (lowest bit 1),
 // not looked at for the receiver.
-std::unique_ptr<Rcot> make_stored_rcot(OtRole role, Block delta);
+std::unique_ptr<Rcot> make_stored_rcot(OtRole role, crypto::Block delta);
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -10,14 +10,14 @@
 #include "ot/derive.h"
 #include "ot/testing/parties.h"
 
-namespace privml::testing {
+namespace privml::ot::testing {
 namespace {
 
-using Blocks = std::vector<Block>;
+using Blocks = std::vector<crypto::Block>;
 
 // What one party keeps of a session.
 struct Half {
-  Block delta{};
+  crypto::Block delta{};
   Blocks as_sender, as_receiver;
 };
 
@@ -45,8 +45,8 @@ OtConfig stored(const Half& half) {
 // Both parties open a session on their halves, each with its own configuration.
 std::array<Ledger, 2> run_stored(std::array<Half, 2> halves,
                                  const std::function<void(Party&)>& body) {
-  auto [first, second] = make_memory_channels();
-  std::array<std::unique_ptr<Channel>, 2> channels{std::move(first), std::move(second)};
+  auto [first, second] = net::make_memory_channels();
+  std::array<std::unique_ptr<net::Channel>, 2> channels{std::move(first), std::move(second)};
   std::array<Ledger, 2> ledgers;
   run_pair(
       [&](int rank) {
@@ -55,8 +55,8 @@ std::array<Ledger, 2> run_stored(std::array<Half, 2> halves,
         Party& party = resources->party();
         party.sender.add(half.as_sender.data(), std::ssize(half.as_sender));
         party.receiver.add(half.as_receiver.data(), std::ssize(half.as_receiver));
-        for (const Block& block : half.as_sender) EXPECT_EQ(block, kZeroBlock);
-        for (const Block& block : half.as_receiver) EXPECT_EQ(block, kZeroBlock);
+        for (const crypto::Block& block : half.as_sender) EXPECT_EQ(block, crypto::kZeroBlock);
+        for (const crypto::Block& block : half.as_receiver) EXPECT_EQ(block, crypto::kZeroBlock);
         body(party);
         channels[rank]->flush();
         ledgers[rank] = party.ledger;
@@ -74,8 +74,9 @@ TEST(Stored, CorrelationsHoldAfterTheMove) {
     const Half& theirs = halves[1 - sender];
     ASSERT_EQ(ours.as_sender.size(), theirs.as_receiver.size());
     for (size_t i = 0; i < ours.as_sender.size(); ++i) {
-      ASSERT_EQ(ours.as_sender[i] ^ select(low_bit(theirs.as_receiver[i]), ours.delta),
-                theirs.as_receiver[i]);
+      ASSERT_EQ(
+          ours.as_sender[i] ^ crypto::select(crypto::low_bit(theirs.as_receiver[i]), ours.delta),
+          theirs.as_receiver[i]);
     }
   }
 }
@@ -93,7 +94,7 @@ TEST(Stored, SessionDrawsThemInOrderAndMakesNone) {
     reserve(party, mine, theirs);
     draw_as_sender(party, sent[party.rank].data(), mine);
     draw_as_receiver(party, received[party.rank].data(), theirs);
-    Block more;
+    crypto::Block more;
     EXPECT_THROW(draw_as_sender(party, &more, 1), InvalidArgument);
     EXPECT_THROW(draw_as_receiver(party, &more, 1), InvalidArgument);
   });
@@ -139,28 +140,28 @@ TEST(Stored, WhatWasTakenIsNotDrawnAgain) {
     std::set<std::pair<u64, u64>> seen;
     Blocks taken(400);
     pool.take(taken.data(), 400);
-    for (Block block : taken) seen.insert({block.lo, block.hi});
+    for (crypto::Block block : taken) seen.insert({block.lo, block.hi});
     Blocks drawn(2000);
     party.rank == 0 ? draw_as_sender(party, drawn.data(), 2000)
                     : draw_as_receiver(party, drawn.data(), 2000);
-    for (Block block : drawn) EXPECT_TRUE(seen.insert({block.lo, block.hi}).second);
+    for (crypto::Block block : drawn) EXPECT_TRUE(seen.insert({block.lo, block.hi}).second);
   });
 }
 
 TEST(Stored, AddGoesBehindTheStockThroughMovesOfTheStore) {
-  CotPool pool(make_stored_rcot(OtRole::receiver, kZeroBlock));
+  CotPool pool(make_stored_rcot(OtRole::receiver, crypto::kZeroBlock));
   u64 next = 0, expected = 0;
   for (i64 size : {5, 1000, 1, 0, 70, 4000}) {
     Blocks in(size);
-    for (Block& block : in) block = {next++, 1};
+    for (crypto::Block& block : in) block = {next++, 1};
     pool.add(in.data(), size);
     Blocks out(pool.available() / 2);
     pool.take(out.data(), std::ssize(out));
-    for (Block block : out) EXPECT_EQ(block.lo, expected++);
+    for (crypto::Block block : out) EXPECT_EQ(block.lo, expected++);
   }
   Blocks rest(pool.available());
   pool.take(rest.data(), std::ssize(rest));
-  for (Block block : rest) EXPECT_EQ(block.lo, expected++);
+  for (crypto::Block block : rest) EXPECT_EQ(block.lo, expected++);
   EXPECT_EQ(expected, next);
   EXPECT_THROW(pool.add(rest.data(), -1), InvalidArgument);
 }
@@ -170,4 +171,4 @@ TEST(Stored, RefusesOffsetsThatAreNone) {
 }
 
 }  // namespace
-}  // namespace privml::testing
+}  // namespace privml::ot::testing

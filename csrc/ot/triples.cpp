@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "ot/derive.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 constexpr i64 kBlock = 512;
@@ -20,19 +20,19 @@ void bit_triples(Party& party, i64 count, int width, std::span<u8> a, std::span<
   expect(count >= 0 && std::ssize(a) == count && std::ssize(b) == count && std::ssize(c) == count,
          "bit_triples: a, b and c must have `count` elements");
   reserve(party, count, count);
-  const Block delta = party.sender.delta();
+  const crypto::Block delta = party.sender.delta();
   const u8 mask = static_cast<u8>(low_mask(width));
-  std::array<Block, 3 * kBlock> pads;
+  std::array<crypto::Block, 3 * kBlock> pads;
   for (i64 begin = 0; begin < count; begin += kBlock) {
     const i64 n = std::min(kBlock, count - begin);
-    Block* zero = pads.data();
-    Block* one = zero + n;
-    Block* chosen = one + n;
+    crypto::Block* zero = pads.data();
+    crypto::Block* one = zero + n;
+    crypto::Block* chosen = one + n;
     draw_as_sender(party, zero, n);
     draw_as_receiver(party, chosen, n);
     for (i64 i = 0; i < n; ++i) {
       one[i] = zero[i] ^ delta;
-      a[begin + i] = low_bit(chosen[i]);
+      a[begin + i] = crypto::low_bit(chosen[i]);
     }
     party.hash.hash(pads.data(), pads.data(), 3 * n);
     for (i64 i = 0; i < n; ++i) {
@@ -51,4 +51,4 @@ void cost_bit_triples(CostMeter& meter, i64 count) {
   meter.draw(1, count);
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -7,7 +7,7 @@
 #include "base/multiversion.h"
 #include "ot/kernels.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 // Two blocks; they are aligned as blocks are.
@@ -70,34 +70,35 @@ void check(int digit, i64 blocks) {
 
 }  // namespace
 
-void vole_fold(const Block* rows, int digit, i64 blocks, Block* total, const FoldPlanes& planes) {
+void vole_fold(const crypto::Block* rows, int digit, i64 blocks, crypto::Block* total,
+               const FoldPlanes& planes) {
   check(digit, blocks);
   if (!planes.add) {
     for (int b = 0; b < digit; ++b)
-      std::fill_n(planes.first + b * planes.stride, blocks, kZeroBlock);
+      std::fill_n(planes.first + b * planes.stride, blocks, crypto::kZeroBlock);
   }
-  constexpr i64 kBytes = sizeof(Block);
+  constexpr i64 kBytes = sizeof(crypto::Block);
   fold(reinterpret_cast<const u8*>(rows), digit, blocks * kBytes, reinterpret_cast<u8*>(total),
        reinterpret_cast<u8*>(planes.first), planes.stride * kBytes);
 }
 
-void vole_expand(const Aes128* seeds, int digit, u64 position, i64 blocks, Block* scratch,
-                 Block* total, const FoldPlanes& planes) {
+void vole_expand(const crypto::Aes128* seeds, int digit, u64 position, i64 blocks,
+                 crypto::Block* scratch, crypto::Block* total, const FoldPlanes& planes) {
   check(digit, blocks);
   if (const OtKernels* kernels = ot_kernels(seeds->backend()); kernels && digit > 0) {
-    static_assert(sizeof(Aes128) % sizeof(Block) == 0);
-    return kernels->expand(seeds->round_keys(), sizeof(Aes128) / sizeof(Block), digit, position,
-                           blocks, total, planes);
+    static_assert(sizeof(crypto::Aes128) % sizeof(crypto::Block) == 0);
+    return kernels->expand(seeds->round_keys(), sizeof(crypto::Aes128) / sizeof(crypto::Block),
+                           digit, position, blocks, total, planes);
   }
   vole_expand_portable(seeds, digit, position, blocks, scratch, total, planes);
 }
 
-void vole_expand_portable(const Aes128* seeds, int digit, u64 position, i64 blocks, Block* scratch,
-                          Block* total, const FoldPlanes& planes) {
+void vole_expand_portable(const crypto::Aes128* seeds, int digit, u64 position, i64 blocks,
+                          crypto::Block* scratch, crypto::Block* total, const FoldPlanes& planes) {
   for (i64 x = 0; x < i64{1} << digit; ++x) {
     seeds[x].encrypt_counter({position, 0}, scratch + x * blocks, blocks);
   }
   vole_fold(scratch, digit, blocks, total, planes);
 }
 
-}  // namespace privml
+}  // namespace privml::ot

@@ -8,7 +8,7 @@
 #include "crypto/block.h"
 #include "ot/vole_fold.h"
 
-namespace privml {
+namespace privml::ot {
 namespace {
 
 // Sums 2^Bits states, `Vectors` apart, into the first, and upper halves into planes, `Vectors`
@@ -34,7 +34,7 @@ constexpr u64 kSteps[16] = {0 * Wide::kBlocks, 0, 1 * Wide::kBlocks, 0, 2 * Wide
 
 // AES of `Vectors` registers of counters under 2^Bits keys.
 template <class Wide, int Bits, int Vectors>
-[[gnu::always_inline]] inline void encrypt_counters(const Block* keys, i64 key_stride,
+[[gnu::always_inline]] inline void encrypt_counters(const crypto::Block* keys, i64 key_stride,
                                                     typename Wide::Register first,
                                                     typename Wide::Register* states) {
   constexpr int kSeeds = 1 << Bits;
@@ -68,15 +68,16 @@ template <class Wide, int Bits, int Vectors>
 
 // `Vectors` registers of every row; 2^Inner seeds at a time.
 template <class Wide, int Digit, int Inner, int Vectors>
-[[gnu::always_inline]] inline void expand_columns(const Block* keys, i64 key_stride, u64 position,
-                                                  Block* total, const FoldPlanes& planes) {
+[[gnu::always_inline]] inline void expand_columns(const crypto::Block* keys, i64 key_stride,
+                                                  u64 position, crypto::Block* total,
+                                                  const FoldPlanes& planes) {
   using Register = typename Wide::Register;
   const Register first = Wide::counters(position);
   Register sums[Vectors], plane[Digit * Vectors];
   for (int v = 0; v < Vectors; ++v) {
     sums[v] = Wide::zero();
     for (int b = 0; b < Digit; ++b) {
-      const Block* from = planes.first + b * planes.stride + Wide::kBlocks * v;
+      const crypto::Block* from = planes.first + b * planes.stride + Wide::kBlocks * v;
       plane[b * Vectors + v] = planes.add ? Wide::load(from) : Wide::zero();
     }
   }
@@ -103,8 +104,8 @@ template <class Wide, int Digit, int Inner, int Vectors>
 
 // States is a power of two from 8 to 16.
 template <class Wide, int Digit, int States>
-void expand_digit(const Block* keys, i64 key_stride, u64 position, i64 blocks, Block* total,
-                  const FoldPlanes& planes) {
+void expand_digit(const crypto::Block* keys, i64 key_stride, u64 position, i64 blocks,
+                  crypto::Block* total, const FoldPlanes& planes) {
   constexpr int kInner = Digit < 2 ? Digit : 2;
   constexpr int kVectors = States >> kInner;
   constexpr i64 kStep = Wide::kBlocks * kVectors;
@@ -124,8 +125,8 @@ void expand_digit(const Block* keys, i64 key_stride, u64 position, i64 blocks, B
 }
 
 template <class Wide, int States>
-void expand_wide(const Block* keys, i64 key_stride, int digit, u64 position, i64 blocks,
-                 Block* total, const FoldPlanes& planes) {
+void expand_wide(const crypto::Block* keys, i64 key_stride, int digit, u64 position, i64 blocks,
+                 crypto::Block* total, const FoldPlanes& planes) {
   switch (digit) {
     case 1:
       return expand_digit<Wide, 1, States>(keys, key_stride, position, blocks, total, planes);
@@ -139,4 +140,4 @@ void expand_wide(const Block* keys, i64 key_stride, int digit, u64 position, i64
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::ot

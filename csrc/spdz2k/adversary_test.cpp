@@ -18,8 +18,8 @@ void expect_right_or_noticed(i64 attacks) {
     for (i64 i = 0; i < attacks; ++i) {
       const i64 message = (2 * i + 1) * messages / (2 * attacks);
       const Alteration alteration =
-          privml::testing::kAlterations[(3 * i + dishonest) % privml::testing::kAlterations.size()];
-      const auto deadline = privml::testing::may_stall(alteration) ? 200ms : 60s;
+          spdz2k::testing::kAlterations[(3 * i + dishonest) % spdz2k::testing::kAlterations.size()];
+      const auto deadline = spdz2k::testing::may_stall(alteration) ? 200ms : 60s;
       const auto outcome = run_altered<R>(dishonest, message, alteration, deadline);
       SCOPED_TRACE(::testing::Message()
                    << "party " << dishonest << ", message " << message << " of " << messages << " ("

@@ -42,8 +42,8 @@ bool attack(Table& table, i64 step) {
     std::map<std::string, i64> seen;
     for (i64 message = 0; message < std::ssize(clean.parts); ++message) {
       if (seen[clean.parts[message]]++ % step != 0) continue;
-      for (const Alteration alteration : privml::testing::kAlterations) {
-        const auto deadline = privml::testing::may_stall(alteration) ? 300ms : 60s;
+      for (const Alteration alteration : spdz2k::testing::kAlterations) {
+        const auto deadline = spdz2k::testing::may_stall(alteration) ? 300ms : 60s;
         const auto outcome = run_altered<R>(dishonest, message, alteration, deadline);
         if (!outcome.altered) continue;  // there was nothing to change
         const std::string& part = clean.parts[message];

@@ -8,12 +8,15 @@
 
 #ifdef __CUDACC__
 #define PRIVML_DEVICE __device__ __forceinline__
+#define PRIVML_DEVICE_ONCE PRIVML_DEVICE
 #define PRIVML_UNROLL _Pragma("unroll")
 #define PRIVML_ROLLED _Pragma("unroll 1")
 #else
 #include <cstdint>
 #include <cstring>
 #define PRIVML_DEVICE [[gnu::always_inline]] inline
+// Compiled once for all its callers in a file, because it is long and a call costs it little.
+#define PRIVML_DEVICE_ONCE [[gnu::noinline]] inline
 #define PRIVML_UNROLL _Pragma("GCC unroll 16")
 #define PRIVML_ROLLED
 #endif

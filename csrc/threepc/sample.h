@@ -79,8 +79,8 @@ PRIVML_DEVICE void take_candidates(const W (&block)[kBlockWords], const Bound& b
 
 // 16 rows of numbers below the modulus: one block per quad, row k from its word k.
 template <class W>
-PRIVML_DEVICE void uniform_rows(const u32* key, u64 first, const Bound& bound,
-                                W (&rows)[kBlockWords]) {
+PRIVML_DEVICE_ONCE void uniform_rows(const u32* key, u64 first, const Bound& bound,
+                                     W (&rows)[kBlockWords]) {
   W lacks[kBlockWords];
   PRIVML_UNROLL for (int k = 0; k < kBlockWords; ++k) {
     rows[k] = splat<W>(0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sign bit of x = m - r (mod 2^bits), where parties 0 and 1 know m and party 2 knows r.
+// The sign bit of x = m - r (mod 2^bits), if parties 0 and 1 know m and party 2 knows r.
 // With r~ = r - 1 = NOT(-r), the carry of m^ + (-r)^ on the low bits - 1 bits is [m^ > r~^]; it is
 // bit m^_xi at the most significant place xi where m^ and r~^ differ, places counted from the top
 // and padded by (m^, r~^) = (0, 1). Then sign(x) = msb(m) ^ msb(-r) ^ m^_xi.
@@ -13,7 +13,7 @@
 // Leakage: none. What party 2 sees depends on z alone, and z is uniform because delta is:
 //   (1) The two lists of shares. rho_i is uniform over F_p and used once, so given the sums v_i the
 //       pair ([v_i]_0 + rho_i, [v_i]_1 - rho_i) is a uniform pair with that sum, independent of
-//       all else. (Without rho their ratio would cancel w_i, and party 2, who dealt r~, would
+//       all else. (Without rho their ratio would cancel w_i, and party 2, which dealt r~, would
 //       learn x.)
 //   (2) The values. If t_i + bit is not zero, v_i is uniform over F_p without 0 because w_i is,
 //       independently of everything. At most one entry is zero: place xi, where t_i is.

@@ -66,13 +66,14 @@ void* operator new(std::size_t size, std::align_val_t alignment) {
   throw std::bad_alloc();
 }
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace ot::testing;
+using namespace twopc::testing;
 
 struct BlockHash {
-  std::size_t operator()(const Block& block) const { return block.lo ^ block.hi * 31; }
+  std::size_t operator()(const crypto::Block& block) const { return block.lo ^ block.hi * 31; }
 };
 
 struct Found {
@@ -88,16 +89,16 @@ class Recording {
   Recording(const Recording&) = delete;
 
   // Ends it.
-  Found search(Block delta, const WipedVector<u8>& choices) {
+  Found search(crypto::Block delta, const WipedVector<u8>& choices) {
     record.bytes = nullptr;
     Found found;
     found.searched = record.used;
-    std::unordered_set<Block, BlockHash> seen;
-    for (std::size_t at = 0; at + sizeof(Block) <= record.used; at += 8) {
-      Block block;
-      std::memcpy(&block, space_.data() + at, sizeof(Block));
+    std::unordered_set<crypto::Block, BlockHash> seen;
+    for (std::size_t at = 0; at + sizeof(crypto::Block) <= record.used; at += 8) {
+      crypto::Block block;
+      std::memcpy(&block, space_.data() + at, sizeof(crypto::Block));
       found.offsets += block == delta;
-      if (at % sizeof(Block) != 0 || block == kZeroBlock) continue;  // or wiped
+      if (at % sizeof(crypto::Block) != 0 || block == crypto::kZeroBlock) continue;  // or wiped
       found.pairs += seen.contains(block ^ delta);
       seen.insert(block);
     }
@@ -110,7 +111,7 @@ class Recording {
 };
 
 // A protocol of every kind of transfer.
-void use(Party& party) {
+void use(ot::Party& party) {
   constexpr i64 kCount = 2000;
   Words x(kCount), out(kCount);
   party.prg.fill_ring(x, 32);
@@ -134,14 +135,14 @@ void use(Party& party) {
 // Party 0 on this thread, which keeps all that it frees until its session has ended.
 Found freed(const std::string& provider, const std::string& security) {
   std::optional<Recording> recording;
-  auto [first, second] = make_memory_channels();
-  std::array<std::unique_ptr<Channel>, 2> channels{std::move(first), std::move(second)};
-  Secret<Block> delta = kZeroBlock;
+  auto [first, second] = net::make_memory_channels();
+  std::array<std::unique_ptr<net::Channel>, 2> channels{std::move(first), std::move(second)};
+  Secret<crypto::Block> delta = crypto::kZeroBlock;
   run_pair(
       [&](int rank) {
         if (rank == 0) recording.emplace();
-        auto resources =
-            make_party_resources(*channels[rank], rank, {provider, 4, security, Block{1, 2}});
+        auto resources = ot::make_party_resources(*channels[rank], rank,
+                                                  {provider, 4, security, crypto::Block{1, 2}});
         if (rank == 0) delta = resources->party().sender.delta();
         use(resources->party());
         channels[rank]->flush();
@@ -149,7 +150,7 @@ Found freed(const std::string& provider, const std::string& security) {
       [&] {
         for (auto& channel : channels) channel->close();
       });
-  return recording->search(delta, softspoken_base_choices(delta, provider == "silent" ? 8 : 4));
+  return recording->search(delta, ot::softspoken_base_choices(delta, provider == "silent" ? 8 : 4));
 }
 
 TEST(FreedMemory, HoldsNothingThatTellsTheOffset) {
@@ -172,10 +173,10 @@ void free_copy(const void* bytes, std::size_t size) {
 }
 
 TEST(FreedMemory, IsSearched) {
-  const Block delta{0x1234567, 0x89abcdef}, q{5, 6}, moved = q ^ delta;
+  const crypto::Block delta{0x1234567, 0x89abcdef}, q{5, 6}, moved = q ^ delta;
   const WipedVector<u8> choices{1, 0, 1, 1, 0, 0, 0, 1};
   Recording recording;
-  for (const Block& block : {delta, q, moved}) free_copy(&block, sizeof(block));
+  for (const crypto::Block& block : {delta, q, moved}) free_copy(&block, sizeof(block));
   free_copy(choices.data(), choices.size());
   const Found found = recording.search(delta, choices);
   EXPECT_EQ(found.offsets, 1);
@@ -184,4 +185,4 @@ TEST(FreedMemory, IsSearched) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

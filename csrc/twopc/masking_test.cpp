@@ -19,24 +19,24 @@
 #include "twopc/width/conversion.h"
 #include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 constexpr i64 kInstances = 4096;
 
 // Keeps what is written.
-class TapChannel final : public Channel {
+class TapChannel final : public net::Channel {
  public:
-  explicit TapChannel(Channel& inner) : inner_(inner) {}
+  explicit TapChannel(net::Channel& inner) : inner_(inner) {}
   void write(Bytes bytes) override {
     sent.insert(sent.end(), bytes.begin(), bytes.end());
     inner_.write(bytes);
   }
   void read(MutableBytes bytes) override { inner_.read(bytes); }
   void flush() override { inner_.flush(); }
-  Traffic traffic() const override { return inner_.traffic(); }
+  net::Traffic traffic() const override { return inner_.traffic(); }
   void set_depth(i64 depth) override { inner_.set_depth(depth); }
   void set_deadline(std::chrono::milliseconds deadline) override { inner_.set_deadline(deadline); }
   void close() override { inner_.close(); }
@@ -44,16 +44,16 @@ class TapChannel final : public Channel {
   std::vector<u8> sent;
 
  private:
-  Channel& inner_;
+  net::Channel& inner_;
 };
 
 // What parties 0 and 1 send in `body`, without preprocessing.
-Both<std::vector<u8>> sent_in(const std::function<void(Party&)>& body) {
+Both<std::vector<u8>> sent_in(const std::function<void(ot::Party&)>& body) {
   Both<std::vector<u8>> sent;
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     TapChannel tap(party.channel);
-    Party tapped{party.rank, tap,        party.sender,           party.receiver,
-                 party.prg,  party.hash, party.correlation_bits, party.ledger};
+    ot::Party tapped{party.rank, tap,        party.sender,           party.receiver,
+                     party.prg,  party.hash, party.correlation_bits, party.ledger};
     body(tapped);
     sent[party.rank] = tap.sent;
   });
@@ -92,10 +92,10 @@ TEST(Masking, EveryDigitOfTheLeaves) {
   for (const ComparisonShape& shape :
        {ComparisonShape{32}, ComparisonShape{31}, ComparisonShape{36}, ComparisonShape{64},
         ComparisonShape{7, 0, true, false}, ComparisonShape{30, 13, true}}) {
-    const ComparisonPlan plan = plan_comparison(shape, 31);
+    const ComparisonPlan plan = plan_comparison(shape, {31});
     const i64 digits = std::ssize(plan.digits);
     Both<std::vector<u8>> greater, equal;
-    const auto sent = sent_in([&](Party& party) {
+    const auto sent = sent_in([&](ot::Party& party) {
       const int r = party.rank;
       const Words constant(kInstances, 0x5a5a5a5a5a5a5a5a & low_mask(shape.bits));
       greater[r].assign(digits * kInstances, 0);
@@ -146,14 +146,14 @@ TEST(Masking, EveryDigitOfTheLeaves) {
   }
 }
 
-void lattice_row(Party& party, const Words& x, Words& out) {
+void lattice_row(ot::Party& party, const Words& x, Words& out) {
   const Words w(party.rank == 0 ? 1 : 0, 3);
   const OwnedWeights weights{{0, 8, true}, w};
   ProductHalves halves = matmul_halves(weights, 1, 1, 32);
   lattice_matmul(party, halves, {kShared, 32}, x, weights, kInstances, out);
 }
 
-void prepared_row(Party& party, const Words& x, Words& out) {
+void prepared_row(ot::Party& party, const Words& x, Words& out) {
   const Words w(party.rank == 0 ? 1 : 0, 3);
   const OwnedWeights weights{{0, 8, true}, w};
   ProductHalves halves = matmul_halves(weights, 1, 1, 32);
@@ -161,7 +161,7 @@ void prepared_row(Party& party, const Words& x, Words& out) {
                   weights, out);
 }
 
-void wide_row(Party& party, const Words& x, Words& out) {
+void wide_row(ot::Party& party, const Words& x, Words& out) {
   WideSession session;
   const WideProduct product{1, {kInstances, 1, 1}, {kShared, 32}, {kShared, 32}, 32};
   wide_matmul(party, session, product, x, Words(1), out);
@@ -170,10 +170,15 @@ void wide_row(Party& party, const Words& x, Words& out) {
 TEST(Masking, WholeProtocolsOnConstants) {
   struct Named {
     const char* name;
-    std::function<void(Party&, const Words&, const Bits&, Words&, Bits&)> run;
+    std::function<void(ot::Party&, const Words&, const Bits&, Words&, Bits&)> run;
   };
   const std::vector<Named> protocols{
       {"millionaires", [](auto& p, auto& x, auto&, auto&, auto& b) { millionaires(p, x, 32, b); }},
+      {"millionaires over a slow link",
+       [](auto& p, auto& x, auto&, auto&, auto& b) {
+         p.chunk_factor = 8;
+         millionaires(p, x, 32, b);
+       }},
       {"equal", [](auto& p, auto& x, auto&, auto&, auto& b) { equal(p, x, 32, b); }},
       {"and_bits", [](auto& p, auto&, auto& a, auto&, auto& b) { and_bits(p, a, a, b); }},
       {"and_private", [](auto& p, auto&, auto& a, auto&, auto& b) { and_private(p, a, b); }},
@@ -193,7 +198,7 @@ TEST(Masking, WholeProtocolsOnConstants) {
     SCOPED_TRACE(one.name);
     Both<Words> out;
     Both<Bits> bits;
-    const auto sent = sent_in([&](Party& party) {
+    const auto sent = sent_in([&](ot::Party& party) {
       const Words x(kInstances, 0);
       const Bits a(kInstances, 0);
       out[party.rank].resize(kInstances);
@@ -214,4 +219,4 @@ TEST(Masking, WholeProtocolsOnConstants) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

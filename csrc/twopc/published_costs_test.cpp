@@ -8,6 +8,7 @@
 
 #include <bit>
 
+#include "twopc/compare/comparison.h"
 #include "twopc/compare/nonzero_bit.h"
 #include "twopc/compare/wrap.h"
 #include "twopc/lookup/digits.h"
@@ -16,10 +17,10 @@
 #include "twopc/width/known_msb.h"
 #include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 TEST(PublishedCosts, Comparison) {
   for (int bits : {8, 16, 32, 37, 64}) {
@@ -47,25 +48,14 @@ TEST(PublishedCosts, Extension) {
 TEST(PublishedCosts, Truncation) {
   for (const auto& [bits, shift] : {std::pair{16, 8}, {32, 12}, {37, 12}, {64, 16}, {64, 40}}) {
     const int l = bits, s = shift;
-    const Comparisons split{[=](CostMeter& m, i64 n) { cost_wrap_split(m, n, l, s); }, 1.0 * l};
-    const Comparisons zeros{[=](CostMeter& m, i64 n) { cost_wrap_with_all_zeros(m, n, s); },
-                            1.0 * s};
-    const double known = kLambda * (s + 3) + l + 15 * s + 2;
+    const Comparisons split{[=](ot::CostMeter& m, i64 n) { cost_compare_in_chunks(m, {l, s}, n); },
+                            1.0 * l};
     expect_within(
         "truncation", [=](auto& c, i64 k) { cost_truncate(c, k, l, s); }, split,
         kLambda * (l + 3) + 15 * l + s + 20);
     expect_within(
-        "truncation, msb known", [=](auto& c, i64 k) { cost_truncate_known_msb(c, k, l, s); },
-        comparison(s), known);
-    expect_within(
-        "truncation, msb shared", [=](auto& c, i64 k) { cost_truncate_shared_msb(c, k, l, s); },
-        comparison(s), known + kLambda + 2);
-    expect_within(
         "truncate-and-reduce", [=](auto& c, i64 k) { cost_truncate_reduce(c, k, l, s); },
         comparison(s), kLambda * (s + 1) + l + 13 * s);
-    expect_within(
-        "division by a power of two", [=](auto& c, i64 k) { cost_divide_power_of_two(c, k, l, s); },
-        comparison(l - 1) + zeros, kLambda * (l + 7 * s / 4.0 + 4) + 16 * l + 23 * s - 5);
   }
 }
 
@@ -74,7 +64,7 @@ TEST(PublishedCosts, Multiplication) {
     const int m = left, n = right, mu = std::min(m, n), nu = std::max(m, n);
     const double known = kLambda * (2 * mu + 6) + 2 * mu * nu + mu * mu + 3 * mu + 2 * nu + 4;
     const auto product = [=](FactorFormat x, FactorFormat y) {
-      return [=](CostMeter& c, i64 k) { cost_multiply(c, k, x, y, m + n); };
+      return [=](ot::CostMeter& c, i64 k) { cost_multiply(c, k, x, y, m + n); };
     };
     for (bool is_signed : {false, true}) {
       const FactorFormat x{m, is_signed}, y{n, is_signed};
@@ -83,10 +73,6 @@ TEST(PublishedCosts, Multiplication) {
       FactorFormat positive = x, negative = y;
       positive.nonnegative = negative.negative = true;
       expect_within("multiplication, msb known", product(positive, negative), {}, known);
-      FactorFormat shared_x = x, shared_y = y;
-      shared_x.shared_msb = shared_y.shared_msb = true;
-      expect_within("multiplication, msb shared", product(shared_x, shared_y), {},
-                    known + 2 * (kLambda + 2));
     }
   }
 }
@@ -110,4 +96,4 @@ TEST(PublishedCosts, DigitsAndMostSignificantBits) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

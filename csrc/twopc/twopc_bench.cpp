@@ -27,7 +27,7 @@
 #include "twopc/width/extension.h"
 #include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 // Inputs and outputs of one party.
@@ -38,22 +38,22 @@ struct Data {
 
 struct Row {
   std::string name;
-  std::function<void(Party&, Data&)> run;
+  std::function<void(ot::Party&, Data&)> run;
   i64 inputs_per_element = 1;
 };
 
 std::vector<Row> all_rows() {
-  using P = Party&;
+  using P = ot::Party&;
   using D = Data&;
   return {
       {"correlations",
        [](P p, D d) {
          const i64 n = std::ssize(d.x) * 16;
-         std::vector<Block> piece(1 << 13);
-         reserve(p, n, n);
+         std::vector<crypto::Block> piece(1 << 13);
+         ot::reserve(p, n, n);
          for (i64 i = 0; i < n; i += std::ssize(piece)) {
-           draw_as_sender(p, piece.data(), std::min<i64>(std::ssize(piece), n - i));
-           draw_as_receiver(p, piece.data(), std::min<i64>(std::ssize(piece), n - i));
+           ot::draw_as_sender(p, piece.data(), std::min<i64>(std::ssize(piece), n - i));
+           ot::draw_as_receiver(p, piece.data(), std::min<i64>(std::ssize(piece), n - i));
          }
        }},
       {"relu32", [](P p, D d) { relu(p, d.x, 32, d.y, d.c); }},
@@ -66,7 +66,6 @@ std::vector<Row> all_rows() {
       {"truncate64", [](P p, D d) { truncate_arithmetic(p, d.x, 64, 12, d.y); }},
       {"truncate_nonnegative32", [](P p, D d) { truncate_nonnegative(p, d.x, 32, 12, d.y); }},
       {"truncate_reduce32", [](P p, D d) { truncate_reduce(p, d.x, 32, 12, d.y); }},
-      {"divide32", [](P p, D d) { divide_power_of_two(p, d.x, 32, 12, d.y); }},
       {"extend16to32", [](P p, D d) { sign_extend(p, d.x, 16, 32, d.y); }},
       {"extend_nonnegative16to32", [](P p, D d) { extend_nonnegative(p, d.x, 16, 32, d.y); }},
       {"maxpool2x2",
@@ -92,15 +91,15 @@ struct Measured {
   double seconds = 0;
   double cpu = 0;
   double preprocess = 0;
-  Traffic traffic;
+  net::Traffic traffic;
 };
 
-Measured measure(Party& party, const Row& row, Data& data, std::barrier<>& together) {
+Measured measure(ot::Party& party, const Row& row, Data& data, std::barrier<>& together) {
   row.run(party, data);  // warm
   party.channel.flush();
   together.arrive_and_wait();
-  const Traffic before = party.channel.traffic();
-  const int preprocess = static_cast<int>(Phase::preprocess);
+  const net::Traffic before = party.channel.traffic();
+  const int preprocess = static_cast<int>(ot::Phase::preprocess);
   const double prepared = party.ledger.phases[preprocess].seconds;
   const auto start = std::chrono::steady_clock::now();
   const double cpu = thread_seconds();
@@ -111,17 +110,17 @@ Measured measure(Party& party, const Row& row, Data& data, std::barrier<>& toget
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   result.cpu = thread_seconds() - cpu;
   result.preprocess = party.ledger.phases[preprocess].seconds - prepared;
-  const Traffic after = party.channel.traffic();
+  const net::Traffic after = party.channel.traffic();
   result.traffic = {after.sent - before.sent, after.received - before.received,
                     after.depth - before.depth};
   return result;
 }
 
-void run_party(int rank, Channel& channel, int k, i64 n, const std::vector<Row>& rows,
+void run_party(int rank, net::Channel& channel, int k, i64 n, const std::vector<Row>& rows,
                std::barrier<>& together, const std::function<void(const Row&, Measured)>& done) {
   const auto resources =
-      make_party_resources(channel, rank, {"softspoken", k, "semi_honest", std::nullopt});
-  Party& party = resources->party();
+      ot::make_party_resources(channel, rank, {"softspoken", k, "semi_honest", std::nullopt});
+  ot::Party& party = resources->party();
   Data data{std::vector<u64>(n), std::vector<u64>(n), std::vector<u8>(n), std::vector<u8>(n),
             std::vector<u8>(n)};
   party.prg.fill_ring(data.x, 64);
@@ -131,7 +130,7 @@ void run_party(int rank, Channel& channel, int k, i64 n, const std::vector<Row>&
 }
 
 void bench(int k, i64 n, const std::vector<Row>& rows) {
-  TcpListener listener("127.0.0.1", 0);
+  net::TcpListener listener("127.0.0.1", 0);
   std::barrier<> together(2);
   std::array<std::vector<Measured>, 2> all;
   const auto keep = [&](int rank) {
@@ -139,7 +138,7 @@ void bench(int k, i64 n, const std::vector<Row>& rows) {
   };
   std::thread other([&] {
     const auto channel =
-        connect_tcp("127.0.0.1", listener.port(), std::chrono::milliseconds(10'000));
+        net::connect_tcp("127.0.0.1", listener.port(), std::chrono::milliseconds(10'000));
     run_party(1, *channel, k, n, rows, together, keep(1));
   });
   const auto channel = listener.accept(std::chrono::milliseconds(10'000));
@@ -159,7 +158,7 @@ void bench(int k, i64 n, const std::vector<Row>& rows) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc
 
 int main(int argc, char** argv) {
   std::vector<int> degrees;
@@ -167,11 +166,11 @@ int main(int argc, char** argv) {
     if (*at != ',') degrees.push_back(*at - '0');
   }
   const privml::i64 n = privml::i64{1} << (argc > 2 ? std::atoi(argv[2]) : 18);
-  std::vector<privml::Row> rows = privml::all_rows();
+  std::vector<privml::twopc::Row> rows = privml::twopc::all_rows();
   if (argc > 3) {
-    std::erase_if(rows, [&](const privml::Row& row) {
+    std::erase_if(rows, [&](const privml::twopc::Row& row) {
       return std::none_of(argv + 3, argv + argc, [&](const char* s) { return row.name == s; });
     });
   }
-  for (int k : degrees) privml::bench(k, n, rows);
+  for (int k : degrees) privml::twopc::bench(k, n, rows);
 }

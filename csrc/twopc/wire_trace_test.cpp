@@ -14,7 +14,10 @@
 #include "twopc/lookup/lookup.h"
 #include "twopc/product/lattice_convolution.h"
 #include "twopc/product/lattice_matmul.h"
+#include "twopc/product/multiplication.h"
 #include "twopc/product/packed_matmul.h"
+#include "twopc/product/row_product.h"
+#include "twopc/product/square.h"
 #include "twopc/product/wide_matmul.h"
 #include "twopc/product/word_product.h"
 #include "twopc/select/boolean.h"
@@ -26,7 +29,7 @@
 #include "twopc/width/split.h"
 #include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 using testing::Bits;
@@ -37,24 +40,24 @@ constexpr i64 kCount = 100;
 constexpr int kWidth = 32;
 
 // The first four bytes each of the SHA-256 of what party 0 and party 1 sent, in hexadecimal.
-std::string trace(const std::function<void(Party&, const Words&, const Bits&)>& protocol) {
+std::string trace(const std::function<void(ot::Party&, const Words&, const Bits&)>& protocol) {
   const Both<Words> words = testing::share(testing::random_words(kCount, kWidth - 2), kWidth);
   const Both<Bits> bits = testing::share_bits(testing::random_bits(kCount));
   const auto outcome = testing::run_parties(
-      {true, 0}, [&](Party& party) { protocol(party, words[party.rank], bits[party.rank]); });
+      {true, 0}, [&](ot::Party& party) { protocol(party, words[party.rank], bits[party.rank]); });
   const auto& hashes = outcome.record.sent_hash;
   return hashes[0].substr(0, 8) + hashes[1].substr(0, 8);
 }
 
 TEST(WireTrace, ComparisonFamily) {
   const auto words = [](auto&& run) {
-    return trace([&](Party& party, const Words& x, const Bits&) {
+    return trace([&](ot::Party& party, const Words& x, const Bits&) {
       Words result(kCount);
       run(party, x, result);
     });
   };
   const auto bits = [](auto&& run) {
-    return trace([&](Party& party, const Words& x, const Bits&) {
+    return trace([&](ot::Party& party, const Words& x, const Bits&) {
       Bits result(kCount);
       run(party, x, result);
     });
@@ -67,9 +70,9 @@ TEST(WireTrace, ComparisonFamily) {
             "e760a7d9f56fa334");
   EXPECT_EQ(words([](auto& p, auto& x, auto& r) { relu(p, x, kWidth, r); }), "a4874534c9aeb39c");
   EXPECT_EQ(words([](auto& p, auto& x, auto& r) { truncate_arithmetic(p, x, kWidth, 12, r); }),
-            "0f172f48fcaf54e5");
+            "6dbb262931ccc224");
   EXPECT_EQ(words([](auto& p, auto& x, auto& r) { truncate_reduce(p, x, kWidth, 12, r); }),
-            "e1ca7f48a904ea2f");
+            "845375e83d56e082");
   EXPECT_EQ(words([](auto& p, auto& x, auto& r) { sign_extend(p, x, kWidth, 48, r); }),
             "fa386456d333b511");
   EXPECT_EQ(words([](auto& p, auto& x, auto& r) { maximum(p, x, x, kWidth, r); }),
@@ -78,7 +81,7 @@ TEST(WireTrace, ComparisonFamily) {
 
 TEST(WireTrace, BitsAndTables) {
   const auto with_bits = [](auto&& run) {
-    return trace([&](Party& party, const Words& x, const Bits& b) { run(party, x, b); });
+    return trace([&](ot::Party& party, const Words& x, const Bits& b) { run(party, x, b); });
   };
   EXPECT_EQ(with_bits([](auto& p, auto&, auto& b) {
               Bits r(kCount);
@@ -104,34 +107,47 @@ TEST(WireTrace, BitsAndTables) {
 }
 
 TEST(WireTrace, WordsAndParts) {
-  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
+  EXPECT_EQ(trace([](ot::Party& p, const Words& x, const Bits&) {
               Words r(kCount);
               linear_words(p, {{18, false}, 9, {10, true}, 27}, x, x, x, r);
             }),
             "48b141cda90736da");
-  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
+  EXPECT_EQ(trace([](ot::Party& p, const Words& x, const Bits&) {
               Words high(kCount), low(kCount);
               split_number(p, x, kWidth, 12, 40, high, low);
             }),
-            "7e952dd1af2e33f3");
+            "55d06c57f9cee5ac");
+}
+
+// Of factors whose carries take no comparison.
+TEST(WireTrace, ElementwiseProducts) {
+  const auto product = [](auto&& run) {
+    return trace([&](ot::Party& party, const Words& x, const Bits&) {
+      Words result(kCount);
+      run(party, x, result);
+    });
+  };
+  const FactorFormat bounded{kWidth + 1, true, false, false, true};
+  EXPECT_EQ(product([&](auto& p, auto& x, auto& r) { multiply(p, x, bounded, x, bounded, 50, r); }),
+            "41c29ad353a3f1f7");
+  EXPECT_EQ(product([&](auto& p, auto& x, auto& r) { square(p, x, bounded, 50, r); }),
+            "05e409f61993ff85");
+  EXPECT_EQ(product([&](auto& p, auto& x, auto& r) {
+              multiply_rows(p, x, bounded, {x.data(), 20}, 16, 50, r);
+            }),
+            "2a12feecda318545");
 }
 
 TEST(WireTrace, KnownMostSignificantBits) {
-  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits& b) {
+  EXPECT_EQ(trace([](ot::Party& p, const Words& x, const Bits& b) {
               Words r(kCount);
               extend_shared_msb(p, x, kWidth, b, true, 40, r);
-              truncate_shared_msb(p, x, kWidth, b, false, 12, r);
             }),
-            "84979da529641838");
-  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
-              Words r(kCount);
-              divide_power_of_two(p, x, kWidth, 12, r);
-            }),
-            "1d35bd4471a61720");
+            "0ca10e6b290093e1");
 }
 
 TEST(WireTrace, LatticeProducts) {
-  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
+  EXPECT_EQ(trace([](ot::Party& p, const Words& x, const Bits&) {
               const Words w(p.rank == 0 ? 30 : 0, 5);
               const OwnedWeights weights{{0, 8, true}, w};
               Words out(30);
@@ -140,11 +156,11 @@ TEST(WireTrace, LatticeProducts) {
               prepared_matmul(p, prepare_matmul(p, halves, weights, 10), {kShared, kWidth}, x,
                               weights, out);
             }),
-            "0a60a47461fc392e");
+            "7c3477ecb0edbefe");
 }
 
 TEST(WireTrace, PackedProducts) {
-  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
+  EXPECT_EQ(trace([](ot::Party& p, const Words& x, const Bits&) {
               const Words w(p.rank == 0 ? 30 : 0, 5);
               PackingKeys keys{0, lattice::kSwitchingSets[0]};
               Words out(30);
@@ -152,11 +168,11 @@ TEST(WireTrace, PackedProducts) {
                 packed_matmul(p, keys, {kShared, kWidth}, x, {0, 8, true}, w, {10, 10, 3}, kWidth,
                               out);
             }),
-            "bc6f6ec81c6f4df7");
+            "606bea7cb58a5654");
 }
 
 TEST(WireTrace, LatticeConvolutions) {
-  EXPECT_EQ(trace([](Party& p, const Words& x, const Bits&) {
+  EXPECT_EQ(trace([](ot::Party& p, const Words& x, const Bits&) {
               const ConvolutionTask task{{1, 2, 5, 10, 4, 3, 3}, {0, 8, true}, kWidth};
               const Words w(p.rank == 0 ? 72 : 0, 5);
               const KernelUse use{task, w, {}};
@@ -166,14 +182,14 @@ TEST(WireTrace, LatticeConvolutions) {
               prepared_convolution(p, prepare_convolution(p, keys, use), {kShared, kWidth}, x, use,
                                    out);
             }),
-            "9050a03295d3ebdc");
+            "265422c9254fd836");
 }
 
 TEST(WireTrace, WideProducts) {
   // Of one party that encrypts both factors, and of both parties.
-  for (const auto& [shape, hash] : {std::pair{MatrixShape{10, 5, 4}, "c8d5fba090ad5ade"},
-                                    std::pair{MatrixShape{8, 64, 1024}, "72a1601f7eb6e576"}})
-    EXPECT_EQ(trace([&](Party& p, const Words& x, const Bits&) {
+  for (const auto& [shape, hash] : {std::pair{MatrixShape{10, 5, 4}, "1ac35820612c6136"},
+                                    std::pair{MatrixShape{8, 64, 1024}, "a13ab853d9d7ca37"}})
+    EXPECT_EQ(trace([&](ot::Party& p, const Words& x, const Bits&) {
                 const WideProduct product{1, shape, {kShared, kWidth}, {kShared, kWidth}, kWidth};
                 Words left(shape.rows * shape.inner), right(shape.inner * shape.columns);
                 for (size_t i = 0; i < left.size(); ++i) left[i] = x[i % x.size()];
@@ -186,4 +202,4 @@ TEST(WireTrace, WideProducts) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

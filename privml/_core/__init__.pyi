@@ -125,7 +125,7 @@ class Channel:
     @property
     def peer_closed(self) -> bool:
         """
-        Whether the peer is known to send no more, told without a wait; what it sent before may still be there to be read.
+        Whether the peer is known to send no more, without a wait; what it sent before may still be there to be read.
         """
     @property
     def peer_name(self) -> str:
@@ -188,7 +188,7 @@ class TcpListener:
     """
     def __init__(self, host: str, port: int) -> None: ...
     def accept(
-        self, deadline: float, delay_ms: float = 0.0, bandwidth_mbps: float = 0.0, identity: TlsIdentity = None
+        self, deadline: float, delay_ms: float = 0.0, bandwidth_mbps: float = 0.0, identity: TlsIdentity | None = None
     ) -> Channel: ...
     def close(self) -> None: ...
     @property
@@ -209,7 +209,7 @@ class TwoPartySession:
         counts_only: bool = False,
     ) -> TwoPartySession:
         """
-        Protocols on a meter return zeros and book their exact cost. `counts_only`: whoever calls it looks at no values.
+        Protocols on a meter return zeros and book their exact cost. `counts_only`: the caller looks at no values.
         """
     def __init__(
         self,
@@ -392,7 +392,7 @@ def connect_tcp(
     on_wait: collections.abc.Callable[[], None] | None = None,
     delay_ms: float = 0.0,
     bandwidth_mbps: float = 0.0,
-    identity: TlsIdentity = None,
+    identity: TlsIdentity | None = None,
 ) -> Channel:
     """
     Tries until the deadline; on_wait is called if nobody is there yet.

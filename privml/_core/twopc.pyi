@@ -30,6 +30,7 @@ __all__: list[str] = [
     "extend_nonnegative",
     "lattice_choice",
     "lattice_convolve",
+    "lattice_encrypt",
     "lattice_fingerprint",
     "lattice_halves",
     "lattice_matmul",
@@ -40,6 +41,7 @@ __all__: list[str] = [
     "lattice_packed_choice",
     "lattice_prepare",
     "lattice_prepare_convolution",
+    "lattice_transform",
     "lookup",
     "matmul",
     "maximum",
@@ -60,6 +62,7 @@ __all__: list[str] = [
     "round_nonnegative",
     "sign_extend",
     "signed_wrap",
+    "square",
     "switching_sets",
     "transfer_one_of_n",
     "truncate_arithmetic",
@@ -134,11 +137,6 @@ class ProductHalves:
     def inner(self) -> int: ...
     @property
     def owner(self) -> int: ...
-    @property
-    def rows_left(self) -> int:
-        """
-        Rows in full batches until new halves are made.
-        """
     @property
     def stored_bytes(self) -> int:
         """
@@ -305,6 +303,11 @@ def lattice_convolve(
     The convolution, with nothing prepared but the keys.
     """
 
+def lattice_encrypt(inner: int, weight_bits: int, ell: int, count: int) -> None:
+    """
+    Encrypts so many full polynomials for products of these formats, for benchmarks.
+    """
+
 def lattice_fingerprint(
     weights: numpy.ndarray, weights_format: tuple[int, int, bool], inner: int, columns: int
 ) -> bytes: ...
@@ -397,7 +400,7 @@ def lattice_packed_choice(
     sizes: collections.abc.Sequence[int], weight_bits: int, weight_signed: bool, ell: int, set: int = 0
 ) -> typing.Any:
     """
-    The parameters of a packed product of rows, inner, columns with the switching keys of that number, and how many digits are switched; None where none serve.
+    The parameters of a packed product of rows, inner, columns with the switching keys of that number, how many digits are switched and how many words multiplied; None where none serve.
     """
 
 def lattice_prepare(
@@ -421,6 +424,11 @@ def lattice_prepare_convolution(
 ) -> PreparedProduct:
     """
     What its images need beside x: the rows of a prepared product.
+    """
+
+def lattice_transform(n: int, count: int) -> None:
+    """
+    Transforms so many polynomials of n coefficients, modulo both primes, for benchmarks.
     """
 
 def lookup(
@@ -477,20 +485,20 @@ def multiplex(
 def multiply(
     session: privml._core.TwoPartySession,
     x: numpy.ndarray,
-    x_format: tuple[int, bool, bool],
+    x_format: tuple[int, bool, bool, bool],
     y: numpy.ndarray,
-    y_format: tuple[int, bool, bool],
+    y_format: tuple[int, bool, bool, bool],
     ell: int,
 ) -> numpy.typing.NDArray[numpy.int64]:
     """
-    shared x shared; formats are (bits, signed, nonnegative), max(m, n) <= ell <= m + n
+    shared x shared; formats are (bits, signed, nonnegative, bounded: within 2^(bits-2)), max(m, n) <= ell <= m + n, less for bounded ones
     """
 
 def multiply_owned(
     session: privml._core.TwoPartySession,
     owner: int,
     x: numpy.ndarray,
-    x_format: tuple[int, bool, bool],
+    x_format: tuple[int, bool, bool, bool],
     y: numpy.ndarray | None,
     y_format: tuple[int, bool],
     ell: int,
@@ -502,7 +510,7 @@ def multiply_owned(
 def multiply_rows(
     session: privml._core.TwoPartySession,
     x: numpy.ndarray,
-    x_format: tuple[int, bool, bool],
+    x_format: tuple[int, bool, bool, bool],
     y: numpy.ndarray,
     y_bits: int,
     ell: int,
@@ -541,6 +549,13 @@ def signed_wrap(
 ) -> numpy.typing.NDArray[numpy.int64]:
     """
     MW(x) in Z_2^width: x0 + x1 - 2^bits MW(x) is the signed x, -bound <= x < bound
+    """
+
+def square(
+    session: privml._core.TwoPartySession, x: numpy.ndarray, x_format: tuple[int, bool, bool, bool], ell: int
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    squares; the format as in multiply, m <= ell <= 2 m, less for a bounded one
     """
 
 def transfer_one_of_n(

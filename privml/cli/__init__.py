@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import os
 import sys
 
 from privml.cli.fields import did_you_mean
@@ -18,7 +19,7 @@ VERBS = {
     "preprocess": "make correlations of many queries ahead of time, into a store at each party",
     "certs": "certificates of the parties: init, issue, show",
     "doctor": "what this machine offers, and what to do about what is missing",
-    "run": "all parties on this machine, for trying things out",
+    "run": "all parties on this machine, to try a model",
     "cost": "bytes, rounds and correlations of one query, predicted from the graph",
     "advise": "which engine, number format and transfers to choose",
     "train": "a model with everything secret, beside the same training in the clear",
@@ -41,8 +42,17 @@ def usage() -> str:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs one verb; exits 0 on success, 1 on an error of privml (one line on stderr), 2 on a wrong call."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    """Runs one verb; exits 0 on success, 1 on an error of privml (one line on stderr), 2 on a wrong call, 141 if the
+    reader of its output has left, as `head` does."""
+    try:
+        _run(sys.argv[1:] if arguments is None else arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what the interpreter writes at its end
+        sys.exit(141)
+
+
+def _run(arguments: list[str]) -> None:
     if not arguments or arguments[0] in ("-h", "--help") or arguments == ["help"]:
         print(usage())
         sys.exit(0 if arguments else 2)

@@ -29,12 +29,12 @@ def run(config: DictConfig) -> None:
     formats: dict[str, Any] = OmegaConf.to_container(config.formats, resolve=True)  # type: ignore[assignment]
     if not formats.get("mixed", {}).get("layers"):
         formats.pop("mixed", None)
-    tell = console.teller(config.quiet)
+    report = console.printer(config.quiet)
     with console.progress("advise", config.quiet) as step:
-        hooks = Hooks(step, lambda choice: tell(" | ".join(each for each in row(choice) if each)))
+        hooks = Hooks(step, lambda choice: report(" | ".join(each for each in row(choice) if each)))
         advice = advise(subject_of(config, source), wish, formats, timer_of(config, step), hooks)
     if "mixed" not in formats:
-        advice.refused.append(("all", "mixed", "needs formats.mixed.layers={pattern: format}; without it is fixed32"))
+        advice.refused.append(("any engine", "mixed", "it needs formats.mixed.layers={pattern: format}"))
     show(config, advice, link)
 
 

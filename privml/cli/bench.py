@@ -23,7 +23,7 @@ COLUMNS = [
     "operator", "n", "seconds", "per second", "bytes of one", "depth", "preprocess s", "online s", "published",
     "peak memory",
 ]  # fmt: skip
-# Settings that count for some kinds of suites alone, with what they are where nobody has chosen them.
+# Settings that count for some kinds of suites alone, with their values unless they are set.
 _SOME_READ = {"engine": DEFAULT, "bits": 64, "device": "cpu", "truncation": None, "k": 64, "bound": None}
 
 

@@ -21,7 +21,7 @@ def run(config: DictConfig) -> None:
     if config.action == "init":
         made = make_authority(config.folder, config.name or "privml authority", config.days or 1825)
         console.out.print(f"authority {made.certificate}: give it to every party")
-        console.out.print(f"its key {made.key}: keep it where certificates are issued, show it to nobody")
+        console.out.print(f"its key {made.key}: keep it secret, on the machine that issues certificates")
         return
     if config.name is None:
         raise ConfigError("name is missing: add name=..., the party's name")

@@ -25,24 +25,26 @@ _OF_CLUSTERS = {"worker_sessions": 1, "worker_port": 0, "advertise": None, "ray_
 def check_cluster(config: DictConfig) -> None:
     """ConfigError for settings that the service would not read."""
     if config.cluster == "local" and config.ray_address is not None:
-        raise ConfigError(f"ray_address={config.ray_address} is about cluster=ray: leave it out, or choose cluster=ray")
+        raise ConfigError(
+            f"ray_address={config.ray_address} applies to cluster=ray only: leave it out, or choose cluster=ray"
+        )
     if config.cluster is not None:
         return
     for name, neutral in _OF_CLUSTERS.items():
         if config[name] != neutral:
-            raise ConfigError(f"{name}={config[name]} is about a cluster: add cluster=local or cluster=ray")
+            raise ConfigError(f"{name}={config[name]} applies to clusters only: add cluster=local or cluster=ray")
 
 
 def run_cluster(config: DictConfig, program: Program) -> None:
     """Until it is stopped. ConfigError for what does not go with a cluster."""
     for name, neutral in (("preprocessing", None), ("queries", 0), ("sessions_per_name", 0), ("aborts", None)):
         if config[name] != neutral:
-            raise ConfigError(f"{name} goes with one process: leave it out, or cluster={config.cluster}")
+            raise ConfigError(f"{name} works with one process only: leave it out, or cluster={config.cluster}")
     spec, limits = spec_of(config), limits_of(config)
     dealer = place_of(config, spec).dealer
     if spec.backend.actively_secure:
         name = spec.backend.name
-        raise ConfigError(f"engine={name} goes with one process, which counts the failed sessions of each client")
+        raise ConfigError(f"engine={name} works with one process only, which counts the failed sessions of each client")
     settings, capacity = settings_of(program, spec), limits.capacity
     of_worker = replace(limits, capacity=replace(capacity, workers=config.worker_sessions))
     task = task_of(config.program, config.weights, dealer, spec, of_worker)

@@ -20,9 +20,9 @@ from privml.errors import PrivmlError
 from privml.tables import size_text as size  # noqa: F401
 
 WIDTH_WITHOUT_TERMINAL = 120
-# Where nobody looks on, progress is told this often at most.
+# Without a terminal progress is printed this often at most.
 SECONDS_BETWEEN_LINES = 5.0
-# More are told as a part.
+# Of more a part is printed.
 _FEW_STEPS = 999
 
 
@@ -44,6 +44,8 @@ def clean_errors(verb: str = "") -> Iterator[None]:
     PRIVML_TRACEBACK=1 shows where they came from."""
     try:
         yield
+    except BrokenPipeError:
+        raise  # `privml.cli.main` ends without words
     except (PrivmlError, ValueError, OSError) as error:
         if os.environ.get("PRIVML_TRACEBACK"):
             traceback.print_exc()
@@ -65,7 +67,7 @@ def clean_errors(verb: str = "") -> Iterator[None]:
 
 
 def plain_warnings() -> None:
-    """Warnings are told in one line, without the source that they came from."""
+    """Warnings take one line, without the source that they came from."""
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
         err.print("warning", style="yellow", end=": ")
@@ -75,7 +77,7 @@ def plain_warnings() -> None:
 
 
 def message_of(error: BaseException) -> str:
-    """What is told of an error, with the keys of the command line; a file that cannot be read or written comes first,
+    """The text of an error, with the keys of the command line; a file that cannot be read or written comes first,
     its reason after it."""
     if getattr(error, "command_line", None):
         return error.command_line  # type: ignore[attr-defined]
@@ -87,7 +89,7 @@ def message_of(error: BaseException) -> str:
 @contextlib.contextmanager
 def progress(title: str, quiet: bool, first: str = "") -> Iterator[Callable[[int, int, str], None]]:
     """A function ``(done, total, label)``: a bar on a terminal, now and then a line elsewhere, nothing when quiet.
-    ``first``: the label before it is called; until then nobody knows how much there is to do, and the bar pulses."""
+    ``first``: the label before it is called; until then the amount of work is unknown, and the bar pulses."""
     if quiet:
         yield lambda done, total, label: None
     elif not err.is_terminal:
@@ -129,20 +131,21 @@ class Lines:
             print(f"{self._title}: {_part(done, total)} {label}", file=sys.stderr, flush=True)
 
 
-def teller(quiet: bool) -> Callable[[str], None]:
-    """Prints lines at once, also where nobody looks on; nothing when quiet."""
+def printer(quiet: bool) -> Callable[[str], None]:
+    """Prints lines at once, also without a terminal; nothing when quiet."""
     return (lambda text: None) if quiet else (lambda text: print(text, flush=True))
 
 
 def log_lines(quiet: bool) -> Callable[[str], None]:
-    """As ``teller``, with the local time before each line."""
-    tell = teller(quiet)
-    return lambda text: tell(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}")
+    """As ``printer``, with the local time before each line."""
+    show = printer(quiet)
+    return lambda text: show(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}")
 
 
 def table(title: str, columns: list[str], rows: list[list[str]], footer: list[str] | None = None) -> Table:
-    """First column left, the others right; the footer stands out."""
+    """First column left, the others right; the footer stands out. Columns without names have no header."""
     result = Table(title=title, title_justify="left", show_footer=footer is not None, header_style="bold")
+    result.show_header = any(columns)
     for index, name in enumerate(columns):
         result.add_column(name, footer=footer[index] if footer else "", justify="left" if index == 0 else "right")
     for row in rows:

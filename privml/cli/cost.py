@@ -15,6 +15,7 @@ from privml.cli.measuring import measures, spec_of, timer_of
 from privml.cli.paths import load_program
 from privml.cli.sources import program_of
 from privml.engines.correlations import OtChoice
+from privml.engines.stores import KEPT_WEIGHTS
 from privml.errors import ConfigError
 from privml.measure.predict import Times, cost_of, prepared_cost
 from privml.program import INPUT_OWNER, Program, Shapes
@@ -44,7 +45,7 @@ def run(config: DictConfig) -> None:
         return
     ledger = cost_of(program, shapes, spec, INPUT_OWNER)
     line = correlation_line(ledger.as_dict(), drawn)
-    if measures(config):  # for minutes: what the graph tells is there at once
+    if measures(config):  # for minutes: what the graph says is there at once
         show(config, program, ledger.as_dict(), None, how)
         console.out.print(line)
     with console.progress("measure", config.quiet) as step:
@@ -52,6 +53,8 @@ def run(config: DictConfig) -> None:
         times = None if timer is None else timer(program, shapes, spec)
     show(config, program, ledger.as_dict() if times is None else filled(ledger.as_dict(), times), times, how)
     console.out.print(line)
+    if backend.dealt:
+        console.out.print(dealt_line(program, shapes, spec), soft_wrap=True)
     if program.state:
         console.out.print(step_line(program, shapes, spec))
     console.out.print(forecast(config, ledger) if times is None else summary(config, times))
@@ -62,12 +65,29 @@ def shapes_of(config: DictConfig, program: Program) -> Shapes:
     shapes = program.shapes(config.batch)
     growing = [spec for spec in program.state if spec.grows is not None]
     if config.length and not growing:
-        raise ConfigError(f"length={config.length}: nothing in this program grows")
+        raise ConfigError(f"length={config.length}: this program has no state that grows")
     for spec in growing:
         added = spec.added(program.open_size(shapes))
         if spec.most is not None and config.length + added > spec.most:
             raise ConfigError(f"length={config.length} and {added} more: state {spec.name!r} holds {spec.most}")
     return program.complete(shapes, config.length)
+
+
+def dealt_line(program: Program, shapes: Shapes, spec: SessionSpec) -> str:
+    """What the dealer of a query deals ahead, and what it costs the client on a store of that."""
+    dealt, beside = program.dealt(shapes, spec)
+    text = f"dealt ahead to the server: {console.size(dealt)} a query"
+    if beside or program.state:
+        return f"{text}; a store of it is not possible, for the dealer takes part in the query"
+    sizes = []
+    for prepared in (frozenset[str](), frozenset([KEPT_WEIGHTS])):
+        stored = replace(spec, stored=True, prepared=prepared)
+        sizes.append(program.cost(shapes, stored, rank=INPUT_OWNER).snapshot().online.bytes)
+    weights = console.size(sizes[0] - sizes[1])
+    return (
+        f"{text}; on a store of it {console.size(sizes[1])} online, and {weights} of masked weights, once for a store "
+        "that was made with the weights, else in each query"
+    )
 
 
 def step_line(program: Program, shapes: Shapes, spec: SessionSpec) -> str:
@@ -153,5 +173,5 @@ def forecast(config: DictConfig, ledger: Ledger) -> str:
     if config.link.bandwidth_mbps:
         seconds += max(total.sent, total.received) * 8 / (config.link.bandwidth_mbps * 1e6)
     if seconds == 0:
-        return f"link={config.link.name}: messages take no time; choose link=lan or link=wan for a forecast"
+        return f"link={config.link.name}: messages take no time; choose link=lan or link=wan for a prediction"
     return f"link={config.link.name}: at least {seconds:.2f} s for messages, set-up included"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig
@@ -11,8 +12,9 @@ from omegaconf import DictConfig
 from privml.cli.fields import WrongCall, typed
 from privml.cli.settings import identity_of, link_of, ot_of
 from privml.engines.interface import Backend, backend, backends
-from privml.errors import ConfigError
+from privml.errors import ConfigError, PrivmlError
 from privml.spec import Identity, SessionSpec
+from privml.store.files import header_path, unpack_header
 
 # Chooses between two and three parties by ``dealer``; what two have no use for is allowed if it is the default.
 AUTO = "auto"
@@ -20,11 +22,23 @@ AUTO = "auto"
 
 def backend_of(config: DictConfig, dealt: bool | None = None) -> Backend:
     """The engine of ``engine=NAME``. engine=auto: the first one between processes with a dealer, or without one; None:
-    as the setting ``dealer`` says."""
+    as the setting ``dealer`` or the store says."""
     if config.engine.name != AUTO:
         return backend(config.engine.name)
-    dealt = config.get("dealer") is not None if dealt is None else dealt
+    if dealt is None:
+        dealt = config.get("dealer") is not None or _dealt_ahead(config.get("preprocessing"))
     return next(each for each in backends() if each.remote and each.dealt == dealt)
+
+
+def _dealt_ahead(folder: str | None) -> bool:
+    """Whether the store in ``folder`` is of an engine with a dealer, as it says itself; its user checks that."""
+    if folder is None:
+        return False
+    try:
+        header, _ = unpack_header(header_path(Path(folder)).read_bytes())
+        return backend(header.engine).dealt
+    except (OSError, PrivmlError):  # it is reported when the store is opened
+        return False
 
 
 def engine_of(config: DictConfig, dealt: bool | None = None) -> Any:

@@ -38,9 +38,9 @@ def run(config: DictConfig) -> None:
     try:
         metrics = TASKS[config.task](config)
     except (ConfigError, UnsupportedOperator) as error:
-        status, reason = records.UNSUPPORTED, told(error)
+        status, reason = records.UNSUPPORTED, described(error)
     except (PrivmlError, ValueError, OSError) as error:
-        status, reason = records.FAILED, told(error)
+        status, reason = records.FAILED, described(error)
     settings: dict[str, Any] = OmegaConf.to_container(config, resolve=True)  # type: ignore[assignment]
     line = records.record(config.name, settings, choices(config.model.name), metrics, status, reason)
     records.append(file_of(config), line)
@@ -49,7 +49,7 @@ def run(config: DictConfig) -> None:
         console.err.print(f"{', '.join(line['choices'].values())}: {words}", markup=False)
 
 
-def told(error: BaseException) -> str:
+def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
 
 
@@ -63,7 +63,7 @@ def choices(model: str) -> dict[str, str]:
 def infer(config: DictConfig) -> Metrics:
     program, source = program_of(OmegaConf.merge(config, {"quiet": True}))  # type: ignore[arg-type]
     if source.samples is None:
-        raise ConfigError("experiments run on shipped models, which bring their own samples")
+        raise ConfigError("experiments run on shipped models, which have samples")
     inputs = source.samples[: config.count]
     spec = spec_of(config)
     if not spec.backend.remote:

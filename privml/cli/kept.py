@@ -13,7 +13,6 @@ import importlib.metadata
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -22,9 +21,10 @@ from typing import Any
 import torch
 
 from privml.cli.paths import PACKAGE, models_folder
-from privml.errors import PrivmlError
+from privml.errors import PrivmlError, StoreError
 from privml.graph.passes.precision import Choice, Headroom, Precision
 from privml.measure.machine import cache_folder
+from privml.measure.scratch import scratch_folder
 from privml.program import Program
 
 # What all entries may take together; the oldest ones go first.
@@ -43,14 +43,14 @@ def kept(
     entry = _folder() / _name(model, data, settings)
     try:
         program = Program.load(entry / "program", entry / "weights.safetensors")
-        told = json.loads((entry / "choice.json").read_text())
-        program.choice, program.notes = _choice(told["choice"]), tuple(told["notes"])
+        fields = json.loads((entry / "choice.json").read_text())
+        program.choice, program.notes = _choice(fields["choice"]), tuple(fields["notes"])
         os.utime(entry)
         return program
     except _UNREADABLE:
         program = convert()
     if program.weights is not None and program.choice.error <= program.choice.precision.tolerance:
-        with contextlib.suppress(OSError):  # a full disk takes nothing from the answer
+        with contextlib.suppress(OSError, StoreError):  # a full disk takes nothing from the answer
             _keep(program, entry)
     return program
 
@@ -58,11 +58,11 @@ def kept(
 def _keep(program: Program, entry: Path) -> None:
     entry.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(entry, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir=entry.parent, prefix=".") as folder:
+    with scratch_folder(entry.parent) as folder:
         made = Path(folder, "made")
         program.save(made)
-        told = {"choice": asdict(program.choice), "notes": list(program.notes)}
-        (made / "choice.json").write_text(json.dumps(told))
+        fields = {"choice": asdict(program.choice), "notes": list(program.notes)}
+        (made / "choice.json").write_text(json.dumps(fields))
         made.rename(entry)
     _drop_oldest(entry.parent, LARGEST)
 
@@ -79,12 +79,14 @@ def _folder() -> Path:
     return cache_folder() / "programs"
 
 
-def _choice(told: Mapping[str, Any]) -> Choice:
-    report = tuple(Headroom(**line) for line in told["report"])
-    unseen = tuple((layer, factor) for layer, factor in told["unseen"])
-    floats = tuple(told["floats"])
-    held_out, judged = told["held_out"], told.get("judged", 0)
-    return Choice(Precision(**told["precision"]), told["error"], report, held_out, unseen, floats, judged)
+def _choice(fields: Mapping[str, Any]) -> Choice:
+    report = tuple(Headroom(**line) for line in fields["report"])
+    unseen = tuple((layer, factor) for layer, factor in fields["unseen"])
+    floats = tuple(fields["floats"])
+    counts = {name: fields[name] for name in ("held_out", "judged", "supposed")}
+    elsewhere = tuple((engine, error) for engine, error in fields["elsewhere"])
+    told = {"unseen": unseen, "floats": floats, "by_step": tuple(fields["by_step"]), "elsewhere": elsewhere}
+    return Choice(Precision(**fields["precision"]), fields["error"], report, **told, **counts)
 
 
 def _name(model: torch.nn.Module | str, data: Any, settings: Mapping[str, Any]) -> str:
@@ -100,9 +102,18 @@ def _name(model: torch.nn.Module | str, data: Any, settings: Mapping[str, Any]) 
         total.update(f"{type(model).__module__}.{type(model).__qualname__} {model!r};".encode())
         _add(total, model.state_dict())
     else:
-        total.update(Path(model).read_bytes())
+        _add_file(total, Path(model))
     _add(total, data if isinstance(data, Mapping) else {"": data})
     return total.hexdigest()
+
+
+def _add_file(total: Any, path: Path) -> None:
+    """An ONNX file, and those beside it in which it keeps weights."""
+    from privml.graph.onnx.weights import files_beside
+
+    for file in (path, *files_beside(path)):
+        total.update(f"{file.name} {file.stat().st_size};".encode())
+        total.update(file.read_bytes())
 
 
 def _versions() -> dict[str, str | None]:

@@ -85,7 +85,7 @@ def correlation_line(ledger: Mapping[str, Any], source: str) -> str:
     """How many were drawn, and where they came from."""
     total = ledger["total"]
     sender, receiver = total["cots_as_sender"], total["cots_as_receiver"]
-    if source == DEALT:
+    if source == DEALT or (source.startswith("from ") and sender + receiver == 0):  # of other kinds
         return f"correlations: {source}"
     return f"correlations: {sender + receiver:,} drawn ({sender:,} as sender, {receiver:,} as receiver), {source}"
 

@@ -23,7 +23,7 @@ from privml.program import Program
 from privml.service.events import Progress
 from privml.spec import SessionSpec
 
-# What predicts the seconds of a query on this machine, None if it cannot be told.
+# What predicts the seconds of a query on this machine, None if they cannot be predicted.
 Timer = Callable[[Program, Sequence[Sequence[int]], SessionSpec], Times | None]
 
 CALIBRATE = {"quick": "quick", "missing": "missing", "all": "all", "none": "none", True: "all", False: "none"}
@@ -51,7 +51,7 @@ def measures(config: DictConfig) -> bool:
 
 
 def timer_of(config: DictConfig, progress: Progress, estimates: bool = True) -> Timer | None:
-    """What calibrate=... chooses; None with calibrate=none. ``progress``: told of what is measured. ``estimates``:
+    """What calibrate=... chooses; None with calibrate=none. ``progress`` gets what is measured. ``estimates``:
     whether a measurement that fails leaves an estimate; else its error is raised."""
     how = CALIBRATE[config.calibrate]
     if how == "none":

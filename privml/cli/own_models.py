@@ -29,15 +29,16 @@ def own_module(torch_: str, factory: str | None) -> torch.nn.Module:
     made of, with the line of the user's own code that failed."""
     if Path(torch_).suffix.lower() not in _WEIGHTS:
         if factory is not None:
-            raise ConfigError(f"model.factory={factory} is for a file of weights; model.torch={torch_} is none")
+            raise ConfigError(f"model.factory={factory} is for a file of weights; model.torch={torch_} is not one")
         return _module("model.torch", torch_)
     if not Path(torch_).is_file():
         raise ConfigError(f"model.torch={torch_}: no such file")
+    weights = _weights(torch_)
     if factory is None:
         raise ConfigError(
             f"model.torch={torch_} holds weights alone: add model.factory={_FUNCTION}, which makes the module"
         )
-    weights, module = _weights(torch_), _module("model.factory", factory)
+    module = _module("model.factory", factory)
     try:
         module.load_state_dict(weights)
     except RuntimeError as error:
@@ -63,7 +64,7 @@ def _weights(path: str) -> Mapping[str, torch.Tensor]:
     except Exception as error:  # of pickle, zip archives, files and memory
         if isinstance(error, pickle.UnpicklingError) and "GLOBAL" in str(error):
             raise ConfigError(
-                f"model.torch={path} holds pickled objects of Python, a whole module perhaps, and to load them would "
+                f"model.torch={path} holds pickled objects of Python, a whole module perhaps, and loading them would "
                 "run code of the file; save the weights alone, torch.save(module.state_dict(), FILE), and add "
                 f"model.factory={_FUNCTION}"
             ) from None

@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from rich.table import Table
 
 from privml.cli import console
-from privml.cli.engines import spec_of
+from privml.cli.engines import backend_of, spec_of
 from privml.cli.paths import load_program
 from privml.cli.query import Waiting
 from privml.errors import ConfigError
@@ -37,6 +37,7 @@ def run(config: DictConfig) -> None:
             order,
             listen=config.listen,
             server=config.server,
+            dealer=config.dealer,
             on_listening=on_listening,
             progress=step,
         )
@@ -44,15 +45,21 @@ def run(config: DictConfig) -> None:
         if made.layers:
             console.out.print(layers(made))
         console.out.print(report(made))
+        if made.short:
+            console.err.print(f"{made.header.queries} of {config.count} queries: {made.short}", markup=False)
         console.out.print(f"sealed with the key {key_file}; use it as preprocessing={config.store}", soft_wrap=True)
 
 
 def refuse_contradictions(config: DictConfig) -> None:
     """ConfigError for weights that nothing is prepared with, and for products without weights."""
-    linear = config.engine.get("linear")
+    dealt, linear = backend_of(config).dealt, config.engine.get("linear")
+    if dealt and config.dealer is None:
+        raise ConfigError(f"engine={config.engine.name} has a dealer: give its address, dealer=host:port")
+    if config.dealer is not None and not dealt:
+        raise ConfigError(f"dealer={config.dealer}: engine={config.engine.name} has no dealer; choose engine=threepc")
     if config.weights is not None and config.listen is None:
         raise ConfigError(f"weights={config.weights}: the listening party has the weights; leave them out here")
-    if config.weights is not None and linear in (None, "ot"):
+    if config.weights is not None and linear in (None, "ot") and not dealt:
         raise ConfigError(
             f"weights={config.weights}: nothing is prepared with weights unless engine.linear is auto or lattice"
         )
@@ -73,8 +80,12 @@ def layers(made: Made) -> Table:
 def report(made: Made) -> str:
     header, preprocess = made.header, made.cost.preprocess
     sent, received = console.size(preprocess.sent), console.size(preprocess.received)
+    store = f"store {header.store[:8]} in {made.folder}: {header.queries} queries of {header.batch} input(s), "
+    if header.dealt:
+        what = f"{sent} sent, {received} received" + (", shares of the weights included" if header.weights else "")
+        return f"{store}{console.size(made.bytes)} on the disk; dealt ahead, {what}, {made.seconds:.1f} s"
     return (
-        f"store {header.store[:8]} in {made.folder}: {header.queries} queries of {header.batch} input(s), "
+        f"{store}"
         f"{sum(header.per_query):,} correlations each, {console.size(made.bytes)} on the disk; "
         f"made by {made.ot}, {sent} sent, {received} received, {made.seconds:.1f} s"
     )

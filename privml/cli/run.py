@@ -54,7 +54,7 @@ def inputs_of(config: DictConfig, source: Source) -> torch.Tensor | dict[str, to
     if config.input is not None:
         return read_inputs(config.input)
     if source.samples is None:
-        raise ConfigError("give the inputs as input=FILE; only shipped models bring their own")
+        raise ConfigError("give the inputs as input=FILE; only shipped models have samples")
     return source.samples[: config.count]
 
 
@@ -81,7 +81,7 @@ def run_processes(
 
 
 def compare(source: Source, inputs: Any, outputs: torch.Tensor, shipped: bool) -> None:
-    """Beside the clear model, where there is one at hand."""
+    """Beside the clear model, if there is one."""
     count = rows_of(inputs)
     if not isinstance(source.model, torch.nn.Module):
         if shipped and source.labels is not None and outputs.dim() == 1:

@@ -68,7 +68,7 @@ def _calibration() -> Any:
 
 def _token_ids() -> Any:
     about = (
-        "how a secret look-up of ids is computed: secret (nobody learns anything), public (all parties learn the ids), "
+        "how a secret look-up of ids is computed: secret (no party learns them), public (all parties learn the ids), "
         "client (the client learns the table); or token_ids={NAME:WAY} for single inputs"
     )
     return setting("secret", about)
@@ -77,8 +77,9 @@ def _token_ids() -> Any:
 def _state() -> Any:
     about = (
         "what calls of one session keep as shares: state={NAME: [INPUT, OUTPUT]}, an input and the output (a name, or "
+        "a number from 0 on) that is its next value, and for one that grows [INPUT, OUTPUT, DIMENSION, MOST]; "
     )
-    return setting(None, about + "a number from 0 on) that is its next value; null: nothing")
+    return setting(None, about + "null: nothing")
 
 
 def _generate() -> Any:
@@ -128,7 +129,7 @@ class Common:
 class Limits:
     """Limits of a service, and how it stops."""
 
-    queue: int = setting(16, "sessions that may wait for a thread; further clients are told when to retry", least=0)
+    queue: int = setting(16, "sessions that may wait for a thread; further clients learn when to retry", least=0)
     queue_seconds: float = setting(30, "seconds that a session may wait", least=0)
     session_seconds: float = setting(
         3600, "seconds that a session may last (0: no limit); in the second half it starts no further query", least=0
@@ -136,7 +137,7 @@ class Limits:
     sessions_per_name: int = setting(
         0,
         "running and waiting sessions per client (by the name in its certificate), for a dealer per server and client "
-        "(0: no limit); beyond it the client's idle session is closed, or the client is told to retry",
+        "(0: no limit); beyond it the client's idle session is closed, or the client learns when to retry",
         least=0,
     )
     query_rows: int = setting(256, "rows of a query: every size that the program leaves open", least=1)
@@ -163,7 +164,10 @@ class Stored:
         "refuse", "if the store does not suffice for a query: refuse it, or make its correlations in the session"
     )
     store_key: str | None = _store_key()
-    dealer: str | None = setting(None, "address of party 2 (`privml deal`) for three parties; null: two parties")
+    dealer: str | None = setting(
+        None,
+        "address of party 2 (`privml deal`) for three parties; null: two parties, or a store of what it dealt ahead",
+    )
 
 
 @dataclass
@@ -180,6 +184,8 @@ class Convert(Common):
     outputs: Any = _outputs()
     state: Any = _state()
     generate: int | None = _generate()
+    steps: int = setting(64, "calls of a session on which the formats of a model with state are judged", least=1)
+    debug: bool = setting(False, "print the log and the graphs of torch while it traces the model")
 
 
 @dataclass
@@ -252,26 +258,29 @@ class Query(Stored, Common):
     backoff: float = setting(1, "seconds before the first retry, twice as many before each further one", positive=True)
     ledger: str | None = setting(None, "file for the ledger, as JSON; null: none")
     generate: int | None = setting(
-        None, "ids to go on with, of a program converted with generate=, whose input is a prompt [length] then", least=1
+        None, "new ids, for a program converted with generate=; its input is a prompt [length]", least=1
     )
     threads: int = _threads()
 
 
 @dataclass
 class Preprocess(Common):
-    """Makes the correlations of `count` queries ahead of time: one party listens, the other one names it as server."""
+    """Makes the correlations of `count` queries ahead of time: one party listens, the other one names it as server;
+    with engine=threepc both name the dealer, which no query needs then."""
 
     EXAMPLE: ClassVar = "privml preprocess program=lenet/program count=100 listen=127.0.0.1:9000 store=store"
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "link": "lan", "identity": "default"}
     program: str = _program()
     weights: str | None = setting(
         None,
-        "file of the weights, at the listening party: products with them are prepared, too; null: transfers alone",
+        "file of the weights, at the listening party: products with them are prepared, too, or with a dealer shares of "
+        "them are kept; null: transfers alone, or weights are shared in each query",
     )
-    count: int = setting(100, "queries; products of many fill ciphertexts better", least=1)
+    count: int = setting(100, "queries; more of them fill ciphertexts better", least=1)
     batch: int = setting(1, "inputs per query", least=1)
     listen: str | None = setting(None, "host:port: makes the server's half; exactly one of listen and server is given")
     server: str | None = setting(None, "host:port of the listening party: makes the client's half")
+    dealer: str | None = setting(None, "address of party 2 (`privml deal`), with engine=threepc; null: two parties")
     store: str = setting("store", "new folder for this party's half")
     store_key: str | None = _store_key()
     threads: int = _threads("lanes of the sessions that will use it")

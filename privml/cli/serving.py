@@ -20,7 +20,8 @@ from privml.spec import SessionSpec
 
 def place_of(config: DictConfig, spec: SessionSpec) -> Addresses:
     """Where the server and its dealer, if any, listen."""
-    return addresses_of(Addresses(config.listen if "listen" in config else config.server, config.dealer), spec)
+    place = Addresses(config.listen if "listen" in config else config.server, config.dealer)
+    return addresses_of(place, spec, config.preprocessing is not None)
 
 
 def capacity_of(config: DictConfig) -> Capacity:
@@ -37,7 +38,7 @@ def limits_of(config: DictConfig) -> Limits:
 def logging_of(config: DictConfig) -> dict[str, Any]:
     """``log`` and ``on_event`` as the services take them."""
     if config.log == "json":
-        silent: Callable[[str], None] = console.teller(True)
+        silent: Callable[[str], None] = console.printer(True)
         return {"log": silent, "on_event": json_lines(sys.stdout)}
     return {"log": console.log_lines(config.quiet)}
 

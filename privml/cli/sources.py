@@ -76,6 +76,7 @@ def program_of(config: DictConfig) -> tuple[Program, Source]:
         "outputs": _plain(config.get("outputs")),
         "state": _plain(config.get("state")),
         "generate": config.get("generate"),
+        "steps": config.get("steps", 64),
     }
     with warnings.catch_warnings(), console.progress("convert", config.quiet, "reading the model") as step:
         warnings.filterwarnings("ignore", "the batch is fixed")  # one of the notes below
@@ -83,7 +84,8 @@ def program_of(config: DictConfig) -> tuple[Program, Source]:
         def convert() -> Program:
             from privml.conversion import convert  # loads the half of torch that traces
 
-            return convert(source.model, calibration=source.calibration, progress=step, **settings)
+            debug = bool(config.get("debug", False))
+            return convert(source.model, calibration=source.calibration, progress=step, debug=debug, **settings)
 
         shipped = config.model.name is not None
         program = kept(source.model, source.calibration, settings, convert) if shipped else convert()

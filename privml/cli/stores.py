@@ -6,19 +6,16 @@ from __future__ import annotations
 from omegaconf import DictConfig
 
 from privml.cli import console
-from privml.cli.engines import backend_of
 from privml.errors import ConfigError
 from privml.program import Program
-from privml.session.active_preprocessing import ActivePreprocessing
-from privml.session.preprocessing import Preprocessing, StoreHalf
+from privml.session.preprocessing import StoreHalf
 
 
 def preprocessing_of(config: DictConfig, rank: int, program: Program) -> StoreHalf | None:
-    """The store of ``preprocessing=``, or None; says what opening it had to mend."""
+    """The store of ``preprocessing=``, or None; prints what opening it had to repair."""
     if config.preprocessing is None:
         return None
-    kind = ActivePreprocessing if backend_of(config).by_kind else Preprocessing
-    made = kind(config.preprocessing, rank, program.hash, config.store_key, config.when_empty)
+    made = StoreHalf(config.preprocessing, rank, program.hash, config.store_key, config.when_empty)
     for note in made.store.notes:
         console.err.print(f"{config.preprocessing}: {note}", markup=False)
     return made
@@ -30,4 +27,4 @@ def refuse_without_store(config: DictConfig) -> None:
         return
     for name, neutral in (("when_empty", "refuse"), ("store_key", None)):
         if config[name] != neutral:
-            raise ConfigError(f"{name}={config[name]} is about a store: name its folder as preprocessing=...")
+            raise ConfigError(f"{name}={config[name]} applies to stores only: name the folder as preprocessing=...")

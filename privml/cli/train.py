@@ -75,7 +75,7 @@ def check_places(config: DictConfig) -> None:
             raise WrongCall(f"rank={config.rank} needs {name}=host:port")
     for name in ("listen", "connect", "dealer"):
         if config.rank is None and config[name] is not None:
-            raise WrongCall(f"{name}={config[name]} is for one party of several machines: say which by rank=0, 1 or 2")
+            raise WrongCall(f"{name}={config[name]} is for one party of several machines: add rank=0, 1 or 2")
 
 
 # ---- parties
@@ -122,7 +122,7 @@ def open_session(config: DictConfig) -> Any:
 
 
 def run_processes(config: DictConfig) -> None:
-    """One process for each party on this machine; ends with the first failure, whose message is told once."""
+    """One process for each party on this machine; ends with the first failure, whose message is printed once."""
     chosen = backend_of(config)
     address, dealer = free_address(), free_address() if chosen.dealt else "null"
     places = [["listen", address, dealer], ["connect", address, dealer], ["listen", dealer, "null"]]
@@ -137,7 +137,7 @@ def run_processes(config: DictConfig) -> None:
         statuses = wait_for(parties)
         if not any(statuses):
             return
-        if not statuses[DATA_OWNER]:  # it has told nothing
+        if not statuses[DATA_OWNER]:  # it has printed nothing
             others.seek(0)
             sys.stderr.write(others.read())
     raise PartyFailed(f"the parties ended with {statuses}; see above")

@@ -82,8 +82,8 @@ def train(run: Run, progress: Progress) -> Outcome:
         if config.show_accuracy and step % config.show_accuracy == 0:
             accuracies.append((step, secret_accuracy(run, way.model())))
         if session is not None and config.save_every and step % config.save_every == 0:
-            told = {"losses": losses, "rates": rates.since}
-            state = {**way.state(), **{name: torch.tensor(value, dtype=torch.float64) for name, value in told.items()}}
+            kept = {"losses": losses, "rates": rates.since}
+            state = {**way.state(), **{name: torch.tensor(value, dtype=torch.float64) for name, value in kept.items()}}
             save_shares(config.out, session, step, number, state, settings(config))
     progress(len(batches), len(batches), "done")
     weights = {name: value.detach() for name, value in way.model().named_parameters()}

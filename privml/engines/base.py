@@ -21,7 +21,7 @@ from privml.engines import ring
 from privml.engines.correlations import Correlations
 from privml.engines.division import divide_public
 from privml.engines.formulas import Formula
-from privml.engines.shares import NO_PROMISE, Promise, Share, Window, stack
+from privml.engines.shares import NO_PROMISE, Promise, Share, Shift, Window, stack
 from privml.errors import ConfigError
 from privml.formats import FixedPoint, Float, Integer
 
@@ -31,13 +31,14 @@ class Operand:
     """One factor of a product. ``bits``: width of the value (two's complement if ``signed``). For an operand
     owned by one party (``owner`` 0, 1, ...) the width may be smaller than the output ring; a shared operand
     (``owner=None``) is shared in Z_2^bits, and ``bits`` may be smaller than the output ring too (the engine
-    extends). ``nonnegative`` promises a value >= 0."""
+    extends). ``nonnegative`` promises a value >= 0, ``bound`` that of a shared one -bound <= value < bound."""
 
     share: Share
     bits: int
     owner: int | None = None
     signed: bool = True
     nonnegative: bool = False
+    bound: int | None = None
 
 
 class Engine(abc.ABC):
@@ -57,6 +58,7 @@ class Engine(abc.ABC):
     opened_together: frozenset[str] = frozenset()  # operations of which several cost the rounds of one (see together)
     transcript: Any = None  # a privml.transcript.Transcript, of real parties
     transcript_keys: Mapping[int, bytes] | None = None  # by peer, of engines that agree on keys themselves
+    shifts_products: bool = False  # a product and its truncation cost less as one (see shifted_product)
     composes: bool = False  # functions and maxima are made of other operations (see composed)
     counts_only: bool = False  # a meter whose shares have no values (see shape_tensor)
     # What was sent, received and drawn so far (see Snapshot.of), of engines that count.
@@ -64,7 +66,7 @@ class Engine(abc.ABC):
 
     def lane(self, index: int) -> Engine:
         """The engine that computes on lane ``index`` alone; engines of different lanes may be used by different
-        threads at once, while nobody uses the whole."""
+        threads at once, while the whole is not in use."""
         if index != 0:
             raise ValueError(f"{self.name} has no lane {index}")
         return self
@@ -107,14 +109,14 @@ class Engine(abc.ABC):
         return tuple(i * self.parties // self.components == party for i in range(self.components))
 
     def reserve(self, correlations: Correlations | dict[str, Any]) -> None:  # noqa: B027 - most engines need none
-        """Makes correlations available ahead of their use, in the preprocess phase; all parties call it alike."""
+        """Makes correlations available ahead of their use, in the preprocess phase; all parties make the same call."""
 
     def follow(self, transcript: Any, accounts: Mapping[int, Any]) -> None:
         """From here on frames carry the tags of ``transcript``, and what is opened is masked by its pads; ``accounts``:
         peer -> the ``_core.Account`` that it gets if the parties differ."""
         self.transcript = transcript
 
-    def set_tags(self, tags: Sequence[tuple[int, int]]) -> None:  # noqa: B027 - most engines talk to nobody
+    def set_tags(self, tags: Sequence[tuple[int, int]]) -> None:  # noqa: B027 - most engines send nothing
         """(peer, tag) of what is computed from here on."""
 
     def refresh(self) -> None:  # noqa: B027 - most engines count protocols alone
@@ -234,6 +236,26 @@ class Engine(abc.ABC):
         known = most + half if most + half <= 1 << (bits - 1) else None
         return self.add_public(a, half, bits), bits, Promise(nonnegative, known)
 
+    def shifted_product(
+        self,
+        name: str,
+        a: Operand,
+        b: Operand,
+        bits: int,
+        shift: Shift,
+        addend: Share | None = None,
+        window: Window | None = None,
+    ) -> Share:
+        """The ``truncate`` or ``truncate_reduce`` of an ``addend`` (broadcast) and of ``multiply``, ``matmul`` or
+        ``conv2d``, which ``name`` says, in Z_2^bits; 0 < shift.count < bits. ``window``: of a convolution."""
+        product = getattr(self, name)(a, b, *([] if window is None else [window]), bits)
+        if addend is not None:
+            shape = product[0].shape
+            product = self.add(product, tuple(c.expand(shape) for c in addend), bits)
+        if shift.reduces:
+            return self.truncate_reduce(product, bits, shift.count)
+        return self.truncate(product, bits, shift.count, shift.promise)
+
     def floor(
         self,
         a: Share,
@@ -276,7 +298,7 @@ class Engine(abc.ABC):
         return divide_public(self, a, bits, divisor, promise)
 
     def claim(self, a: Share, low: int, high: int) -> Share:
-        """``a``, of which the caller has proved low <= value <= high for reasons that its operands' ranges do not tell.
+        """``a``, of which the caller has proved low <= value <= high for reasons that its operands' ranges do not show.
         Engines that look at values or ranges hold it to that."""
         return a
 

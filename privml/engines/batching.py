@@ -75,7 +75,7 @@ def _key_of(name: str) -> Callable[[Any], Any]:
 
     def key(value: Any) -> Any:
         if isinstance(value, Operand):
-            return key(value.share), value.bits, value.owner, value.signed, value.nonnegative
+            return key(value.share), value.bits, value.owner, value.signed, value.nonnegative, value.bound
         if is_share(value):
             shape = tuple(value[0].shape)
             if whole:
@@ -109,7 +109,11 @@ def _side_by_side(base: Engine, calls: Sequence[Call]) -> list[Any]:
             args.append(value)
             continue
         shares = [_components(call.args[position]) for call in calls]
-        args.append(_with(value, _joined(shares, form.front, form.back)))
+        firsts = [_components(call.args[0]) for call in calls]
+        if position and all(share[0] is first[0] for share, first in zip(shares, firsts, strict=True)):
+            args.append(_with(value, _components(args[0])))  # squares stay squares
+        else:
+            args.append(_with(value, _joined(shares, form.front, form.back)))
     result = getattr(base, name)(*args)
     sizes = [math.prod(middle) for middle in middles]
     if len(form.results) == 1:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from privml.formats import Float
+from functools import lru_cache
+
+from privml.formats import FixedPoint, Float
 
 # Functions that every engine computes, with the domains where their results mean something.
 FUNCTIONS = {
@@ -33,3 +35,13 @@ def check_divisor(divisor: int) -> None:
     """ValueError unless 1 <= divisor <= LARGEST_DIVISOR."""
     if not 1 <= divisor <= LARGEST_DIVISOR:
         raise ValueError(f"a public divisor must be from 1 to {LARGEST_DIVISOR}, got {divisor}")
+
+
+@lru_cache(maxsize=4096)
+def exp_negative_function(form: str, source: FixedPoint, target: FixedPoint) -> str:
+    """The name of the function that computes e^x for x <= 0 in ``form`` (``privml.formats.EXPONENTIALS``), or where
+    these formats have no such form of the cheapest. It depends on formats alone, so that every engine and a cost's
+    prediction take the same."""
+    import privml._core as _core
+
+    return _core.fixmath.exp_negative_function(form, source.bits, source.scale, target.bits, target.scale)

@@ -98,7 +98,7 @@ class Formula:
         return np.stack([self.encoded(term.f(u)) for term in self.terms])
 
     def no_entries(self, count: int) -> tuple[np.ndarray, np.ndarray]:
-        """``entries`` and ``factors`` of so many words that nobody looks at: zeros that take no memory."""
+        """``entries`` and ``factors`` of so many words that are not read: zeros that take no memory."""
         return tuple(
             np.zeros((len(self.terms), count, *more), np.int64) for more in ((1 << (self.bits - self.place_bits),), ())
         )

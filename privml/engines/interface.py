@@ -20,6 +20,7 @@ from privml.formats import Numerics
 
 if TYPE_CHECKING:
     from privml.engines.base import Engine
+    from privml.engines.stores import Stores
     from privml.spec import SessionSpec
 
 GROUP = "privml.engines"
@@ -30,17 +31,6 @@ DEFAULT = "twopc"
 # Of training.
 TRAINING = "threepc"
 SEMI_HONEST, MALICIOUS = "semi_honest", "malicious"
-THREATS = (SEMI_HONEST, MALICIOUS)
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of correlation in a store: its ``name``; ``count``: how many of them one query draws; ``bytes``: of one of
-    them."""
-
-    name: str
-    count: int
-    bytes: int = 16
 
 
 class Backend(abc.ABC):
@@ -50,9 +40,9 @@ class Backend(abc.ABC):
     ``parties``: how many, the third one a dealer; ``threat``: the strongest adversary that it withstands; ``assumes``:
     of the parties and of mathematics, in words. ``remote``: whether its parties can be processes of their own;
     ``floats``: whether it computes with floats; ``transfers``: whether it makes correlations by a provider that is
-    chosen, ``security``: those of one security alone; ``lanes``: whether it has several; ``stores``: whether
-    correlations can come from a store, ``by_kind``: of many kinds, each with a time of its own; ``greeting_hops``:
-    one-way messages in sequence before a query's set-up.
+    chosen, ``security``: those of one security alone; ``lanes``: whether it has several; ``by_kind``: whether
+    correlations are of many kinds, each with a time of its own; ``stores``: how they come from a store, if they can;
+    ``greeting_hops``: one-way messages in sequence before a query's set-up.
     """
 
     name: str
@@ -65,7 +55,7 @@ class Backend(abc.ABC):
     transfers: bool = False
     security: str | None = None
     lanes: bool = False
-    stores: bool = False
+    stores: Stores | None = None
     by_kind: bool = False
     greeting_hops: int = 4  # hello, then what the query is about, asked and answered
 
@@ -84,7 +74,7 @@ class Backend(abc.ABC):
         known = [field.name for field in dataclasses.fields(self.Config)]
         unknown = [name for name in settings if name not in known]
         if unknown:
-            has = f"its own are {', '.join(known)}" if known else "it has none of its own"
+            has = f"its own are {', '.join(known)}" if known else "it has no settings"
             raise ConfigError(f"engine={self.name} has no setting {unknown[0]!r}: {has}")
         return self.Config(**settings)
 
@@ -119,34 +109,12 @@ class Backend(abc.ABC):
         return None
 
     def terms(self, spec: SessionSpec) -> dict[str, Any]:
-        """What the parties must have alike, by the names of a ``Hello``'s fields."""
+        """What the parties must agree on, by the names of a ``Hello``'s fields."""
         raise ConfigError(f"engine={self.name} cannot run between processes")
 
-    def reckons_with_link(self, spec: SessionSpec) -> bool:
-        """Whether what the parties compute depends on ``spec.expected_link``, so that they must have it alike."""
+    def uses_link(self, spec: SessionSpec) -> bool:
+        """Whether what the parties compute depends on ``spec.expected_link``, so that they must agree on it."""
         return False
-
-    def prepared_products(self, program: Any, shapes: Any, spec: SessionSpec, queries: int) -> tuple[Any, ...]:
-        """The products with weights of party 0 that are prepared for ``queries`` queries on inputs of these shapes, for
-        ``store_kinds``; with the weights if the program has them."""
-        return ()
-
-    def preparation_costs(
-        self, products: Sequence[Any], spec: SessionSpec, queries: int, rank: int
-    ) -> tuple[tuple[str, Any], ...]:
-        """Of each of the ``prepared_products`` its layer, and the counters of party ``rank`` of a session that prepares
-        it for so many queries."""
-        return ()
-
-    def hold(self, engine: Engine, products: Any, spec: SessionSpec) -> None:  # noqa: B027 - see below
-        """Gives the ``engine`` of a session that runs as ``spec`` the products that are prepared for its next query, by
-        place; engines that prepare none get none."""
-
-    def store_kinds(
-        self, program: Any, shapes: Any, spec: SessionSpec, rank: int = 0, products: Sequence[Any] = ()
-    ) -> tuple[Kind, ...]:
-        """What the half of party ``rank`` of a store holds for queries of these shapes, with prepared ``products``."""
-        raise ConfigError(f"engine={self.name} needs no correlations beforehand")
 
 
 @cache

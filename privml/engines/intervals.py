@@ -64,13 +64,13 @@ class IntervalEngine(Engine):
             wrong = f"lies within {bound}, which may be {low if low < -bound else high}"
         if wrong:
             raise ConfigError(
-                f"layer {current_node().name!r}: a protocol relies on it that a value {wrong} in its ring of {bits} "
+                f"layer {current_node().name!r}: a protocol requires that a value {wrong} in its ring of {bits} "
                 "bits; nothing proves that, so this version of privml cannot compute the program: report it"
             )
         return low, high
 
     def _operand(self, a: Operand) -> tuple[int, int]:
-        return self._promised(a.share, a.bits + (not a.signed), Promise(a.nonnegative))
+        return self._promised(a.share, a.bits + (not a.signed), Promise(a.nonnegative, a.bound))
 
     def claim(self, a: Share, low: int, high: int) -> Share:
         return a[0].clamp(low, high), a[1].clamp(low, high)

@@ -39,6 +39,7 @@ class JointEngine(SharedEngine):
         self.floors = engines[0].floors
         self.ot, self.lanes = engines[0].ot, engines[0].lanes
         self.opened_together, self.composes = engines[0].opened_together, engines[0].composes
+        self.shifts_products = engines[0].shifts_products
 
     def lane(self, index: int) -> JointEngine:
         return JointEngine([engine.lane(index) for engine in self.engines], self.threads.beside())

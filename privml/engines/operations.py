@@ -95,6 +95,7 @@ OPERATIONS: dict[str, Operation] = {
     "matmul": Operation(joining=Joining.MATRICES),
     "conv2d": Operation(joining=Joining.WHOLE),
     "inner": Operation(front=1),
+    "shifted_product": Operation(joining=Joining.WHOLE),
     # width and scale
     "truncate": _ZERO,
     "floor": Operation(),

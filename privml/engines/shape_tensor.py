@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tensors of which only shape and dtype exist: what engines that only count compute on.
 
-A cost depends on shapes alone, which whoever asks chooses; so counting takes no memory and no time of the data's size.
+A cost depends on shapes alone, of any size; so counting takes no memory and no time of the data's size.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ _NUMPY = {torch.int64: np.int64, torch.uint8: np.uint8}
 _aten = torch.ops.aten
 # Results whose shapes are remembered.
 OUTCOMES = 4096
+# What makes one element of all.
+_REDUCTIONS = (_aten.any.default, _aten.all.default, _aten.max.default, _aten.min.default, _aten.sum.default)
 # What makes a Python number of a tensor of one element.
 _NUMBERS = (_aten._local_scalar_dense.default, _aten.item.default, _aten.is_nonzero.default)
 
@@ -73,10 +75,28 @@ def _outline(value: Any) -> _Outline:
 @lru_cache(maxsize=OUTCOMES)
 def _shapes_of(func: Any, args: _Outline, kwargs: tuple[tuple[str, _Outline], ...]) -> _Outline:
     """The outline of what ``func`` gives, which torch works out without data; a program asks the same many times."""
+    if (torch.Tag.pointwise in func.tags and len(func._schema.returns) == 1) or func in _REDUCTIONS:
+        return _by_one_element(func, args, kwargs)
     named = {name: _meta(value) for name, value in kwargs}
     if named.get("device") is not None:
         named["device"] = torch.device("meta")
     return _outline(func(*_meta(args), **named))
+
+
+def _by_one_element(func: Any, args: _Outline, kwargs: tuple[tuple[str, _Outline], ...]) -> _Outline:
+    """Of what computes elements alone, or one element of all: it is done with single ones, for their dtype. Torch's own
+    way, on the device "meta", loads its compiler first, which takes a second."""
+    shapes: list[torch.Size] = []
+
+    def single(outline: _Outline) -> Any:
+        kind, content = outline
+        if isinstance(kind, torch.dtype):
+            shapes.append(content)
+            return torch.ones([1] * len(content), dtype=kind)
+        return kind(map(single, content)) if kind in (list, tuple) else content
+
+    dtype, _ = _outline(func(*single(args), **{name: single(value) for name, value in kwargs}))
+    return dtype, torch.Size() if func in _REDUCTIONS else torch.broadcast_shapes(*shapes)
 
 
 def _meta(outline: _Outline) -> Any:
@@ -94,7 +114,7 @@ def _drawn(outline: _Outline) -> Any:
 
 
 def array_of(tensor: torch.Tensor) -> np.ndarray:
-    """What the compiled core takes for a tensor of int64 or uint8: its words, or zeros that take no memory while nobody
+    """What the compiled core takes for a tensor of int64 or uint8: its words, or zeros that take no memory if nothing
     looks at them."""
     if isinstance(tensor, ShapeTensor):
         return np.zeros(tensor.shape, _NUMPY[tensor.dtype])

@@ -32,6 +32,15 @@ class Promise(NamedTuple):
 NO_PROMISE = Promise()
 
 
+class Shift(NamedTuple):
+    """How a product is divided by 2^count: of a product of which ``promise`` holds, in the same ring, or in the ring of
+    so many bits fewer (``reduces``)."""
+
+    count: int
+    promise: Promise = NO_PROMISE
+    reduces: bool = False
+
+
 def is_share(value: Any) -> bool:
     """Whether an argument of an operation is a share."""
     return isinstance(value, tuple) and bool(value) and isinstance(value[0], torch.Tensor)

@@ -97,7 +97,7 @@ class _Turns:
 
     def ask(self, request: Call) -> Any:
         if threading.get_ident() != self._thread:
-            raise ConfigError("a compiled step is under way in this session: compute in it on one thread at a time")
+            raise ConfigError("a compiled step is running in this session: compute in it on one thread at a time")
         self._requests.put(request)
         result = self._answers.get()
         if isinstance(result, _Abandoned):

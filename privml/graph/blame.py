@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import linecache
 import logging
 import traceback
@@ -57,3 +58,13 @@ def quiet_torch(debug: bool = False) -> Iterator[None]:
     finally:
         for each, state in zip(loggers, before, strict=True):
             each.disabled = state
+
+
+@contextlib.contextmanager
+def no_output(debug: bool = False) -> Iterator[None]:
+    """Discards what is printed within, such as the graphs that torch prints with its errors."""
+    if debug:
+        yield
+        return
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        yield

@@ -306,7 +306,7 @@ def _check_secrecy(node: fx.Node) -> None:
     """A program cannot pass off a secret as public."""
     depends = any(parent.meta["secret"] for parent in node.all_input_nodes)
     secret = node.meta["secret"]
-    # Ids may be public; whoever converts a model says so, and the program tells it.
+    # Ids may be public: the party that converts a model decides it, and the program says so.
     real = node.op == "placeholder" and node.meta["dtype"].is_floating_point
     wrong = (real and not secret) or (node.op == "call_function" and "shape" in node.meta and depends != secret)
     if wrong:

@@ -16,9 +16,19 @@ from privml.dispatch import HINTS
 from privml.encoding import is_mask
 from privml.errors import InvalidInput, UnsupportedOperator
 from privml.graph.decompose import IDENTITIES, VIEWS, decompose
-from privml.graph.ir import attribute, calls, is_allowed, mark_secrets, operators, placeholders, source_line
+from privml.graph.ir import (
+    attribute,
+    calls,
+    copy_meta,
+    is_allowed,
+    mark_secrets,
+    operators,
+    placeholders,
+    set_attribute,
+    source_line,
+)
 from privml.graph.randomness import refuse_training
-from privml.graph.tracing import trace
+from privml.graph.tracing import Lengths, trace
 
 aten = torch.ops.aten
 
@@ -29,13 +39,15 @@ def export(
     dynamic_batch: bool = True,
     names: Sequence[str] | None = None,
     sizes: Any = None,
+    lengths: Lengths | None = None,
 ) -> fx.GraphModule:
     """``module`` in evaluation mode as an ``fx.GraphModule`` in the form that ``privml.graph.ir`` describes.
 
     Parameters and floating-point buffers are secret attributes, integers, masks (also infinite ones), buffers that no
     state dict holds and numbers written in the model's code public ones. With ``dynamic_batch`` the batch of every
     input may vary if the model allows it; ``meta["notes"]`` says where it does not. ``names``: those of the inputs;
-    ``sizes``: those that vary, as torch.export takes them, in place of the batch. The graph returns a flat tuple.
+    ``sizes``: those that vary, as torch.export takes them, in place of the batch; ``lengths``: those of states that
+    vary beside it. The graph returns a flat tuple.
 
     Raises UnsupportedOperator naming every operator that has no secure implementation, and with file and line those
     that draw at random or train (``F.dropout(x)`` without ``training=self.training``); InvalidInput, with file and
@@ -44,12 +56,12 @@ def export(
     example_inputs = tuple(value.clone() for value in example_inputs)  # one tensor twice would be taken for one input
     with evaluating(module), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        exported, notes = trace(module, example_inputs, dynamic_batch, sizes)
+        exported, notes = trace(module, example_inputs, dynamic_batch, sizes, lengths)
         refuse_training(exported.graph_module)
         graph_module = decompose(exported)
-        fixed = _fixed_by_operators(graph_module) if sizes is None else ""
+        fixed = _fixed_by_operators(graph_module, example_inputs) if sizes is None else ""
         if fixed:
-            exported, _ = trace(module, example_inputs, False)
+            exported, _ = trace(module, example_inputs, False, None, lengths)
             graph_module, notes = decompose(exported), (*notes, fixed)
     graph_module = _clean(graph_module, exported)
     graph_module.meta["notes"] = notes
@@ -61,13 +73,16 @@ def export(
     return graph_module
 
 
-def _fixed_by_operators(module: fx.GraphModule) -> str:
+def _fixed_by_operators(module: fx.GraphModule, examples: Sequence[torch.Tensor]) -> str:
     """What there is to say if the parts of some operator, such as a recurrent layer with a state, take one batch alone;
     empty if they do not."""
-    for node in placeholders(module.graph):
-        for size in node.meta["val"].shape:
+    for node, example in zip(placeholders(module.graph), examples, strict=True):
+        for dim, size in enumerate(node.meta["val"].shape):
             if not isinstance(size, int) and str(size).isdigit():
-                return f"the batch is fixed at {size}, as in the example inputs: an operator's parts allow no other one"
+                batch = example.shape[dim]
+                return (
+                    f"the batch is fixed at {batch}, as in the example inputs: an operator's parts allow no other one"
+                )
     return ""
 
 
@@ -110,6 +125,7 @@ def _clean(module: fx.GraphModule, exported: Any) -> fx.GraphModule:
     _drop_unused(graph)
     _mark_weights(module, exported)
     mark_secrets(module)
+    _fold_unknown(module)
     _refuse_unknown(graph)
     _name_layers(graph)
     return fx.GraphModule(module, graph)
@@ -142,6 +158,35 @@ def _mark_weights(module: fx.GraphModule, exported: Any) -> None:
             node.meta["secret"] = secret and not (node.target in buffers and is_mask(attribute(module, node.target)))
 
 
+def _fold_unknown(module: torch.nn.Module) -> None:
+    """Computes operators without a secure implementation that depend on weights alone, as position embeddings resized
+    for an image do."""
+    for node in list(calls(module.graph)):
+        if is_allowed(node.target) or not isinstance(node.meta.get("val"), torch.Tensor):
+            continue
+        try:
+            value = _value(node, module)
+        except LookupError:
+            continue
+        name = f"folded_{node.name}"
+        set_attribute(module, name, value.detach())
+        with module.graph.inserting_before(node):
+            weight = copy_meta(module.graph.get_attr(name), node)
+        node.replace_all_uses_with(weight)
+        module.graph.erase_node(node)
+    _drop_unused(module.graph)
+
+
+def _value(node: fx.Node, module: torch.nn.Module) -> torch.Tensor:
+    """What a node always is; LookupError if it depends on an input."""
+    if node.op == "get_attr":
+        return attribute(module, node.target)
+    if node.op != "call_function":
+        raise LookupError(node.name)
+    args, kwargs = fx.map_arg((node.args, node.kwargs), lambda a: _value(a, module))
+    return node.target(*args, **kwargs)
+
+
 def _refuse_unknown(graph: fx.Graph) -> None:
     unknown = [node for node in calls(graph) if not is_allowed(node.target)]
     if not unknown:
@@ -160,11 +205,11 @@ def _refuse_unknown(graph: fx.Graph) -> None:
 
 
 def _nearest(packet: str) -> str:
-    """What there is instead of an operator that nobody has a hint for."""
+    """What there is instead of an operator without a hint."""
     names = sorted({name.removeprefix("aten.").split(".")[0] for name in operators()})
     names = [name for name in names if not name.startswith("_")]
     near = difflib.get_close_matches(packet, names, n=4, cutoff=0.5)
-    listed = "privml.dispatch.supported_operators() lists what there is"
+    listed = "privml.dispatch.supported_operators() lists all"
     return f"the nearest that are supported: {', '.join(near)}; {listed}" if near else listed
 
 

@@ -20,7 +20,7 @@ from privml.graph.declared import Declared
 
 # Sizes of the examples that are traced: new ids, and ids before. Sizes of 1 and equal ones would be taken for fixed.
 _NEW, _BEFORE = 3, 5
-# The output with the scores of all ids, which formats are judged by and nobody learns.
+# The output with the scores of all ids, which formats are judged by and no party learns.
 SCORES = 1
 
 

@@ -106,6 +106,11 @@ def attribute(module: torch.nn.Module, path: str) -> torch.Tensor:
     return getattr(module, name)
 
 
+def attributes_of(module: fx.GraphModule) -> dict[str, torch.Tensor]:
+    """All tensors that the graph names, by their paths."""
+    return {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
+
+
 def set_attribute(module: fx.GraphModule, path: str, value: torch.Tensor) -> None:
     """Replaces the tensor at a dotted path, or puts a buffer there."""
     *folders, name = path.split(".")

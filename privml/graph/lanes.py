@@ -2,8 +2,8 @@
 """The scheduler of sessions with several lanes: independent nodes side by side, so that their rounds overlap.
 
 What runs where is decided by ``privml.graph.schedule`` from a rehearsal: the graph on shapes, on an engine that only
-counts. Both parties rehearse alike, so their lanes meet the same nodes in the same order. A node waits for its inputs
-and tells its lane's message clock how deep they are; depth therefore stays exact.
+counts. Both parties rehearse in the same way, so their lanes meet the same nodes in the same order. A node waits for
+its inputs and tells its lane's message clock how deep they are; depth therefore stays exact.
 """
 
 from __future__ import annotations

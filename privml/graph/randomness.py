@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model for inference must not do: draw at random, or normalize by the statistics of the batch at hand."""
+"""What a model for inference must not do: draw at random, or normalize by the statistics of its batch."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ aten = torch.ops.aten
 _SWITCHES: dict[str, Any] = {"train": False, "training": False, "p": 0.0, "dropout": 0.0, "dropout_p": 0.0}
 _BATCH_NORMS = (aten.batch_norm.default, aten.native_batch_norm.default, aten._native_batch_norm_legit.default)
 _EVALUATE = (
-    "pass training=self.training, which model.eval() sets to False (functions like F.dropout train unless they are "
-    "told otherwise), or use the layer of torch.nn"
+    "pass training=self.training, which model.eval() sets to False (functions like F.dropout train by "
+    "default), or use the layer of torch.nn"
 )
 _DROPOUTS = {
     "dropout", "native_dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout", "rrelu", "lstm", "gru",
@@ -54,7 +54,7 @@ def _remedy(node: fx.Node) -> str | None:
         return None
     values = dict(_arguments(node))
     if operator in _BATCH_NORMS and values["training"] and values["running_mean"] is not None:
-        return f"it normalizes by the batch at hand and changes its running statistics: {_EVALUATE}"
+        return f"it normalizes by its batch and changes its running statistics: {_EVALUATE}"
     if torch.Tag.nondeterministic_seeded not in operator.tags:
         return None
     if any(name in values and values[name] == off for name, off in _SWITCHES.items()):

@@ -57,12 +57,19 @@ def run_graph(
 
 
 @torch.no_grad()
-def in_order(run: Run, observe: Callable[[fx.Node, Any], None] | None = None) -> None:
-    """Scheduler: one node after another. ``observe`` sees every value, those of inputs and attributes too."""
+def in_order(
+    run: Run, observe: Callable[[fx.Node, Any], None] | None = None, given: Mapping[fx.Node, Any] | None = None
+) -> None:
+    """Scheduler: one node after another. ``observe`` sees every value, those of inputs and attributes too; ``given``
+    are values in place of what nodes compute."""
     for node in run.graph.nodes:
         if node.op == "output":
             continue
         value = run.compute(node) if node.op == "call_function" else run.values[node]
+        if given and node in given:
+            value = given[node]
+            if node.users:
+                run.values[node] = value
         if observe is not None:
             observe(node, value)
 

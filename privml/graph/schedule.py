@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which lane computes which task of a graph, and in which order: from public numbers alone, so that both parties
-decide alike.
+make the same decision.
 
 A task is *serial* when every other task that sends messages must come before or after it; all lanes compute it
 together, dividing its calls. Between two serial tasks stands a region of tasks that may overlap. There every task runs

@@ -2,7 +2,7 @@
 """Embeddings of the client's token ids: what the graph computes in place of a look-up at a secret place.
 
 Three ways, chosen per input. "secret": the client shares rows of bits, of which one is 1, and a product with the table
-adds up the chosen row; nobody learns anything. Large tables are looked up in two steps, among groups of rows and then
+adds up the chosen row; no party learns anything. Large tables are looked up in two steps, among groups of rows and then
 within the group, which takes fewer bits. "public": all parties learn the ids. "client": the client has the table,
 looks up for itself and shares the rows; it learns the table, and nothing is sent for the look-up.
 

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,21 +14,27 @@ from privml.errors import InvalidInput, UnsupportedOperator
 from privml.graph.blame import blame, place_of
 
 LARGEST_BATCH = 4096
+# By the number of an input that is a state: the dimension along which it grows, and how long it may become.
+Lengths = Mapping[int, tuple[int, int]]
 
 
 def trace(
-    module: torch.nn.Module, inputs: Sequence[torch.Tensor], dynamic: bool, sizes: Any = None
+    module: torch.nn.Module,
+    inputs: Sequence[torch.Tensor],
+    dynamic: bool,
+    sizes: Any = None,
+    lengths: Lengths | None = None,
 ) -> tuple[Any, tuple[str, ...]]:
-    """The exported program, and what there is to say about it. ``sizes``: those that vary, in place of the batch.
+    """The exported program, and what there is to say about it. ``sizes``: those that vary, in place of the batch;
+    ``lengths``: those of states, which vary beside it.
 
     Raises InvalidInput with the file and the line of the model's code, and with what to do.
     """
-    inputs, notes = tuple(inputs), ()
-    for places in _batch_dims(inputs) if dynamic and sizes is None else ():
+    inputs, notes, lengths = tuple(inputs), (), lengths or {}
+    for places in _batch_dims(inputs, lengths) if dynamic and sizes is None else ():
         try:
-            with contextlib.redirect_stdout(io.StringIO()):  # torch prints graphs with its errors
-                several, shapes = _varying(module, inputs, places)
-                return torch.export.export(module, several, dynamic_shapes=shapes), ()
+            several, shapes = _varying(module, inputs, places, lengths)
+            return torch.export.export(module, several, dynamic_shapes=shapes), ()
         except GuardOnDataDependentSymNode as error:
             raise _branches(error) from error
         except UnsupportedOperator:
@@ -41,9 +45,10 @@ def trace(
             f"the batch is fixed at {inputs[0].shape[places[0]]}, as in the example inputs, for the model does not "
             f"allow another one: {reason}",
         )
+    if sizes is None and lengths:
+        sizes = _shapes(module, [None] * len(inputs), lengths)
     try:
-        with contextlib.redirect_stdout(io.StringIO()):
-            return torch.export.export(module, inputs, dynamic_shapes=sizes), notes
+        return torch.export.export(module, inputs, dynamic_shapes=sizes), notes
     except GuardOnDataDependentSymNode as error:
         raise _branches(error) from error
     except UnsupportedOperator:
@@ -51,15 +56,15 @@ def trace(
     except Exception as error:
         raise InvalidInput(
             f"torch.export cannot trace the model on inputs of shapes {[tuple(x.shape) for x in inputs]}: "
-            f"{_reason(error)}; branches on values of tensors must go, and the example inputs must fit the model"
+            f"{_reason(error)}; remove branches on values of tensors; the example inputs must fit the model"
         ) from error
 
 
 def _branches(error: Exception) -> InvalidInput:
     return InvalidInput(
-        f"the model's way depends on a tensor's value at {place_of(error) or 'an unknown place'}; a program takes the "
-        "same way for every input: choose with torch.where(condition, a, b) instead of `if`, int(), .item() or a slice "
-        "up to a value"
+        f"the model's control flow depends on a tensor's value at {place_of(error) or 'an unknown place'}; a program "
+        "runs the same operators for every input: choose with torch.where(condition, a, b) instead of `if`, int(), "
+        ".item() or a slice up to a value"
     )
 
 
@@ -70,30 +75,39 @@ def _reason(error: Exception) -> str:
     return found or blame(error)
 
 
-def _batch_dims(inputs: Sequence[torch.Tensor]) -> Iterator[list[int | None]]:
+def _batch_dims(inputs: Sequence[torch.Tensor], lengths: Lengths) -> Iterator[list[int | None]]:
     """Of each input the dimension that may be the batch: the first one where all agree on its size; else, for states
-    of recurrent layers, the first of the size that the first input begins with, and None where there is none."""
+    of recurrent layers, the first of the size that the first input begins with, and None where there is none. A
+    dimension along which a state grows is none of these."""
     if not inputs or not all(x.dim() for x in inputs):
         return
-    size = inputs[0].shape[0]
-    if all(x.shape[0] == size for x in inputs):
+    size, along = inputs[0].shape[0], [lengths.get(i, (None, 0))[0] for i in range(len(inputs))]
+    if all(x.shape[0] == size and grows != 0 for x, grows in zip(inputs, along, strict=True)):
         yield [0] * len(inputs)
     elif size > 0:
-        yield [next((d for d, n in enumerate(x.shape) if n == size), None) for x in inputs]
+        pairs = zip(inputs, along, strict=True)
+        yield [next((d for d, n in enumerate(x.shape) if n == size and d != grows), None) for x, grows in pairs]
 
 
 def _varying(
-    module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], places: list[int | None]
+    module: torch.nn.Module, inputs: tuple[torch.Tensor, ...], places: list[int | None], lengths: Lengths
 ) -> tuple[tuple[torch.Tensor, ...], Any]:
     """Inputs and dynamic shapes of torch.export for batches of any size."""
-    batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
     single = inputs[0].shape[places[0]] == 1
     # A batch of one would be taken for a fixed size.
     several = tuple(
         torch.cat([x, x], place) if single and place is not None else x for x, place in zip(inputs, places, strict=True)
     )
+    return several, _shapes(module, places, lengths)
+
+
+def _shapes(module: torch.nn.Module, places: Sequence[int | None], lengths: Lengths) -> tuple:
+    """The dynamic shapes of torch.export, with the batch at ``places``."""
+    batch = torch.export.Dim("batch", min=1, max=LARGEST_BATCH)
     shapes: tuple = tuple({} if place is None else {place: batch} for place in places)
+    if lengths:
+        before = torch.export.Dim("before", min=0, max=min(most for _, most in lengths.values()))
+        for index, (dim, _) in lengths.items():
+            shapes[index][dim] = before
     parameters = inspect.signature(module.forward).parameters.values()
-    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        shapes = (shapes,)
-    return several, shapes
+    return (shapes,) if any(p.kind is p.VAR_POSITIONAL for p in parameters) else shapes

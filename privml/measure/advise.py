@@ -41,7 +41,7 @@ class Wish:
 class Risk:
     """What the formats cost in accuracy, on ``samples`` inputs: the largest error as a part of the largest output, and
     the part of changed labels (None: not known). ``overflow``: the place at which a value left its range, if one did.
-    ``measured``: by the plain engine; else told by the conversion, of its calibration data."""
+    ``measured``: by the plain engine; else by the conversion, of its calibration data."""
 
     error: float
     flips: float | None
@@ -62,7 +62,7 @@ class Risk:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One way to run the model; ``times`` is None if they cannot be told."""
+    """One way to run the model; ``times`` is None if they cannot be predicted."""
 
     numerics: str
     spec: SessionSpec
@@ -110,13 +110,13 @@ class Subject:
 
 
 Step = Callable[[int, int, str], None]
-# The seconds of a query, None if they cannot be told.
+# The seconds of a query, None if they cannot be predicted.
 Timer = Callable[[Program, Sequence[Sequence[int]], SessionSpec], Times | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """``step``: told (done, total, what is next). ``on_choice``: told of the best choice of each engine and format as
+    """``step``: gets (done, total, what is next). ``on_choice``: gets the best choice of each engine and format as
     soon as it is known."""
 
     step: Step = lambda done, total, label: None
@@ -130,8 +130,8 @@ def advise(
     timer: Timer | None,
     hooks: Hooks = Hooks(),
 ) -> Advice:
-    """``numerics``: settings of the number formats, by name. ``timer``: tells seconds; None: no times. Choices without
-    times come behind those with, ranked by their bytes."""
+    """``numerics``: settings of the number formats, by name. ``timer``: predicts seconds; None: no times. Choices
+    without times come behind those with, ranked by their bytes."""
     advice = Advice()
     engines = [each for each in backends() if each.remote and _fits(each, wish, advice)]
     total = len(numerics) * (len(engines) + 1)
@@ -141,7 +141,7 @@ def advise(
         try:
             program = _converted(subject, settings)
         except PrivmlError as error:
-            advice.refused += [(each.name, name, _told(error)) for each in engines]
+            advice.refused += [(each.name, name, _reason(error)) for each in engines]
             continue
         for place, each in enumerate(engines):
             hooks.step(first + 1 + place, total, f"{each.name} with {name}")
@@ -151,7 +151,7 @@ def advise(
                 advice.choices += ways
                 hooks.on_choice(min(ways, key=_rank))
             except (ConfigError, ValueError) as error:
-                advice.refused.append((each.name, name, _told(error)))
+                advice.refused.append((each.name, name, _reason(error)))
     advice.choices.sort(key=_rank)
     hooks.step(total, total, "done")
     return advice
@@ -179,24 +179,24 @@ def _converted(subject: Subject, settings: Mapping[str, Any]) -> Program:
         return convert(subject.model, calibration=subject.calibration, numerics=settings)
 
 
-def _told(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     return " ".join(str(error).split())[:200]
 
 
 # ---- accuracy
 def risk_of(program: Program, subject: Subject, backend: Backend) -> Risk:
     """Measured on the sample inputs, as that engine rounds."""
-    told = Risk(program.choice.error, None, len(subject.calibration), measured=False)
+    judged = Risk(program.choice.error, None, len(subject.calibration), measured=False)
     if subject.inputs is None or subject.expected is None:
-        return told
+        return judged
     try:
         with torch.no_grad():
             found = plain_outputs(program, subject.inputs, like=backend.name)[0]
     except (OverflowDetected, InvalidInput) as error:  # of a value within, or of an input
-        return Risk(float("inf"), None, len(subject.inputs), overflow=_told(error))
+        return Risk(float("inf"), None, len(subject.inputs), overflow=_reason(error))
     expected = subject.expected
     if found.shape != expected.shape:
-        return told
+        return judged
     found, clear = found.to(torch.float64), expected.to(torch.float64)
     error = (found - clear).abs().max().item() / max(clear.abs().max().item(), 1e-30)
     flips = (labels([found.to(expected.dtype)]) != labels([expected])).float().mean().item()

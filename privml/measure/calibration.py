@@ -67,7 +67,7 @@ def correlation(spec: SessionSpec) -> str:
 
 
 def named(spec: SessionSpec, sample: Sample) -> str:
-    products = sample.method in PRODUCTS and spec.backend.reckons_with_link(spec)
+    products = sample.method in PRODUCTS and spec.backend.uses_link(spec)
     return f"{prefix(spec)}/{sample.key}" + (f"/{spec.expected_link}/{transfers_of(spec)}" if products else "")
 
 
@@ -118,7 +118,7 @@ class Calibration:
         return [item for item in items if of_kind(spec, item) not in self.seconds]
 
     def knows(self, spec: SessionSpec, calls: Iterable[Call], demand: Demand = NOTHING) -> bool:
-        """Whether times can be told of a query of these calls that draws ``demand``."""
+        """Whether times can be predicted of a query of these calls that draws ``demand``."""
         names = (setup(spec), greeting(spec), step(spec), hop(spec, False), hop(spec, True))
         measured = not self.missing(spec, calls) and not self.missing_items(spec, demand)
         return measured and all(name in self.seconds for name in names)

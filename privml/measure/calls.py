@@ -46,6 +46,7 @@ class OperandOf:
     owner: int | None
     signed: bool
     nonnegative: bool
+    bound: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,15 @@ class TensorOf:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A call to measure: ``lanes`` of the engine it ran on, ``size`` its wire bytes (both ways)."""
+    """A call to measure: ``lanes`` of the engine it ran on, ``size`` its wire bytes (both ways), ``computing`` the
+    seconds that the engine predicts of work beside its messages, on the reference machine."""
 
     method: str
     args: tuple[Any, ...]
     kwargs: tuple[tuple[str, Any], ...]
     lanes: int
     size: int
+    computing: float = 0.0
 
     @property
     def key(self) -> str:
@@ -121,7 +124,7 @@ def describe(
 def _described(value: Any, components: int) -> Any:
     if isinstance(value, Operand):
         share = _described(value.share, components)
-        return OperandOf(share, value.bits, value.owner, value.signed, value.nonnegative)
+        return OperandOf(share, value.bits, value.owner, value.signed, value.nonnegative, value.bound)
     if isinstance(value, torch.Tensor):
         return TensorOf(tuple(value.shape), value.dtype is torch.uint8)
     if is_share(value):
@@ -157,7 +160,7 @@ def arguments(sample: Sample, engine: Engine, party: int) -> tuple[list[Any], di
 
 def _made(word: Any, engine: Engine) -> Any:
     if isinstance(word, OperandOf):
-        return Operand(_made(word.share, engine), word.bits, word.owner, word.signed, word.nonnegative)
+        return Operand(_made(word.share, engine), word.bits, word.owner, word.signed, word.nonnegative, word.bound)
     if isinstance(word, ShareOf):
         return engine.public(_clear(word.shape, word.boolean), 64)
     return _clear(word.shape, word.boolean) if isinstance(word, TensorOf) else word
@@ -188,12 +191,15 @@ class Watch:
         self._go_on(engine, time.perf_counter(), 0.0)
 
     def call(self, engine: Any, name: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        start, before = time.perf_counter(), _wire_bytes(engine)
+        start, before, computed = time.perf_counter(), _wire_bytes(engine), _computing(engine)
         result = function(*args, **kwargs)
         size = _wire_bytes(engine) - before
         if size == 0:
             return result  # computing between calls
         call = describe(name, args, kwargs, engine.lanes, size, engine.components)
+        computed = _computing(engine) - computed
+        if computed > 0:
+            call = replace(call, sample=replace(call.sample, computing=computed / call.times))
         with self._lock:
             self.calls.append(call)
         self._go_on(engine, start, 0.0 if self.seconds is None else self.seconds(call))
@@ -221,6 +227,11 @@ class Watched:
         if name not in OPERATIONS:
             return value
         return partial(self._watch.call, self._engine, name, value)
+
+
+def _computing(engine: Any) -> float:
+    """Of an engine that predicts work beside its messages."""
+    return getattr(engine, "computing", 0.0)
 
 
 def _wire_bytes(engine: Any) -> int:

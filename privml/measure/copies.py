@@ -2,7 +2,7 @@
 """Parties as copies of this process, which need not load torch again.
 
 Copies are made before there is anything to share: no thread that could hold a lock, no secret, no connection. Each
-waits for its task as a process that ``launch`` starts afresh does, and is its own process from then on.
+waits for its task as a process that ``launch`` starts does, and is its own process from then on.
 """
 
 from __future__ import annotations

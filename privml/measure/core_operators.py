@@ -72,7 +72,7 @@ def maximum_windows(core: Any, session: Any, rank: int, inputs: Inputs, n: int, 
 
 def multiply(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
     bits = params["bits"]
-    x, y, form = inputs.ring(bits, n), inputs.ring(bits, n), (bits, True, False)
+    x, y, form = inputs.ring(bits, n), inputs.ring(bits, n), (bits, True, False, False)
     return lambda: core.multiply(session, x, form, y, form, params["out_bits"])
 
 
@@ -114,6 +114,35 @@ def lattice_packed(core: Any, session: Any, rank: int, inputs: Inputs, n: int, p
 
     multiply()
     return multiply
+
+
+def wide_matmul(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """A batch of products by ciphertexts of any factors, shared ones or, with ``bits``, weights of party 0, after one
+    that makes the keys."""
+    sizes, bits = (params["batch"], params["rows"], params["inner"], params["columns"]), params["out_bits"]
+    x, shared, keys = inputs.ring(bits, sizes[0] * sizes[1] * sizes[2]), (-1, bits, True), core.WideKeys()
+    count = sizes[0] * sizes[2] * sizes[3]
+    if "bits" in params:
+        form, y = _owned(params), inputs.ring(params["bits"], count) if rank == 0 else None
+    else:
+        form, y = shared, inputs.ring(bits, count)
+
+    def multiply() -> np.ndarray:
+        return core.wide_matmul(session, keys, x, shared, y, form, sizes, bits)
+
+    multiply()
+    return multiply
+
+
+def lattice_transform(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """Number-theoretic transforms of polynomials of ``degree`` coefficients; nothing is sent."""
+    return lambda: core.lattice_transform(params["degree"], n)
+
+
+def lattice_encrypt(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
+    """Ciphertexts of full polynomials for products with these weights; nothing is sent."""
+    formats = params["inner"], params["bits"], params["out_bits"]
+    return lambda: core.lattice_encrypt(*formats, n)
 
 
 def lattice_prepare(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
@@ -235,7 +264,9 @@ def softmax(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: 
         row = powers.sum(1) & (2 ** (fine + more + 2) - 1)
         inverse = core.fixmath.reciprocal(session, row, fine + more + 2, fine, scale + 4, scale + 2)
         powers &= 2 ** (fine + 2) - 1
-        product = two.multiply_rows(session, powers, (fine + 2, True, True), inverse, scale + 4, fine + scale + 4)
+        product = two.multiply_rows(
+            session, powers, (fine + 2, True, True, False), inverse, scale + 4, fine + scale + 4
+        )
         small = two.truncate_reduce(session, product, fine + scale + 4, fine + 2)
         return two.extend_nonnegative(session, small, scale + 2, bits)
 
@@ -287,6 +318,9 @@ OPERATORS: dict[str, Callable[..., Action]] = {
     "matmul": matmul,
     "lattice_matmul": lattice_matmul,
     "lattice_packed": lattice_packed,
+    "wide_matmul": wide_matmul,
+    "lattice_transform": lattice_transform,
+    "lattice_encrypt": lattice_encrypt,
     "lattice_prepare": lattice_prepare,
     "lattice_online": lattice_online,
     "lattice_convolve": lattice_convolve,

@@ -85,7 +85,7 @@ def active(core: Any, task: dict[str, Any]) -> dict[str, Any]:
 def main(task: dict[str, Any]) -> None:
     core = importlib.import_module("privml._core")
     report = {"TwoPartySession": two_party, "ActiveSession": active}[task["session"]](core, task)
-    worker.tell("done", **report, peak_rss_bytes=memory.peak_memory())
+    worker.report("done", **report, peak_rss_bytes=memory.peak_memory())
 
 
 if __name__ == "__main__":

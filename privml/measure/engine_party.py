@@ -47,7 +47,7 @@ def main(task: dict[str, Any]) -> None:
     setup = time.perf_counter() - start
     report = operator(engine, task) if "operator" in task else {"setup": setup, **calibrate(engine, task)}
     meet(engine)
-    worker.tell("done", **report)
+    worker.report("done", **report)
     engine.close()
 
 
@@ -91,19 +91,19 @@ def calibrate(engine: Engine, task: dict[str, Any]) -> dict[str, Any]:
     total, items, calls = len(task["items"]) + len(task["samples"]), [], []
     correlation = seconds_per_correlation(engine, spec.ot) if alike else None
     for item in task["items"]:
-        tell_progress(task, len(items), total, item.key)
+        report_progress(task, len(items), total, item.key)
         items.append(seconds_per_item(engine, spec, item))
     with torch.no_grad():
         for sample in task["samples"]:
-            tell_progress(task, len(items) + len(calls), total, sample.method)
+            report_progress(task, len(items) + len(calls), total, sample.method)
             calls.append(seconds_of(engine, spec, sample))
     return {"correlation": correlation, "items": items, "calls": calls}
 
 
-def tell_progress(task: dict[str, Any], done: int, total: int, label: str) -> None:
+def report_progress(task: dict[str, Any], done: int, total: int, label: str) -> None:
     """Of the party that is waited for."""
     if task["rank"] == 0:
-        worker.tell("progress", done=done, total=total, label=label)
+        worker.report("progress", done=done, total=total, label=label)
 
 
 def seconds_per_correlation(engine: Engine, ot: OtChoice) -> float:

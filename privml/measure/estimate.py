@@ -5,7 +5,8 @@ one takes to make correlations.
 ``reference_times.json`` has, by engine, what least squares find in the measured queries of the zoo: seconds of a
 message (``hop``; ``delayed`` on a link that makes parties wait), of a layer, of the greeting and of each node of the
 graph (``step``), of the set-up and of making a transfer, by its source, or where correlations are of many kinds of a
-byte sent to make them; and for each call those of a byte of its messages and of a product (``Sample.products``).
+byte sent to make them; and for each call those of a byte of its messages and of a product (``Sample.products``). What
+ciphertexts compute comes from the engine, which chooses between forms of a product by it (``Sample.computing``).
 ``scripts/make_reference_times.py`` makes it.
 """
 
@@ -113,9 +114,10 @@ def estimated(calibration: Calibration, spec: SessionSpec, calls: Iterable[Call]
 
 
 def seconds_of(own: Mapping[str, Any], sample: Sample) -> float:
-    """Of one call; of a method that no measured query calls, as of all the others together."""
+    """Of one call; of a method that no measured query calls, as of all the others together. What an engine says of
+    its computing stands for the products."""
     a_byte, a_product = own["calls"].get(sample.method, own["calls"]["other"])
-    return a_byte * sample.size + a_product * sample.products
+    return a_byte * sample.size + (sample.computing or a_product * sample.products)
 
 
 def _nanoseconds(ot: OtChoice) -> float:

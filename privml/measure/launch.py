@@ -9,7 +9,6 @@ import pickle
 import queue
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -23,9 +22,10 @@ import torch
 from privml import errors
 from privml.errors import ConfigError, PeerDisconnected, PrivmlError
 from privml.measure.copies import Copies, Copy
+from privml.measure.scratch import scratch_folder
 from privml.program import Program
-from privml.service.client import checked_inputs
 from privml.service.events import Progress
+from privml.service.inputs import checked_inputs
 from privml.session.ledger import cost_table
 from privml.spec import LinkProfile, SessionSpec
 from privml.tables import Table, size_text
@@ -92,7 +92,7 @@ def launch(
 
     ``spec``: the session of all parties (default: ``SessionSpec()``); its connections are slowed down to its simulated
     link. ``timeout``: for the whole run, in seconds. ``copies``: processes that become the parties, of ``PARTY``; those
-    that are lacking start afresh.
+    that are lacking are started.
     Raises InvalidInput, and ConfigError for an engine without remote parties, before anything is started; then what any
     party raised. All processes have ended when it returns.
     """
@@ -100,7 +100,7 @@ def launch(
     if not spec.backend.remote:
         raise ConfigError(f"engine={spec.backend.name} cannot run between processes")
     checked = checked_inputs(program, program.ordered(inputs))
-    with tempfile.TemporaryDirectory(prefix="privml-") as folder:
+    with scratch_folder() as folder:
         program_path, weights_path = program.save(folder)
         np.savez(Path(folder, "inputs.npz"), *(value.numpy() for value in checked))
         outputs = Path(folder, "outputs.npz")
@@ -122,7 +122,7 @@ def launch(
         with np.load(outputs) as file:
             learned = tuple(torch.from_numpy(file[name]) for name in file.files)
     fields = ("seconds", "ledger", "peak_rss_bytes", "source")
-    return Run(learned, *(PartyReport(**{name: told[name] for name in fields}) for told in done))
+    return Run(learned, *(PartyReport(**{name: report[name] for name in fields}) for report in done))
 
 
 def ranked(
@@ -134,7 +134,7 @@ def ranked(
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """What ``parties`` processes measure that run ``command`` on ``task``, by rank: they start one after the other, and
-    each is told the ports of those before. ``link``: what their connections are slowed down to."""
+    each gets the ports of those before. ``link``: what their connections are slowed down to."""
     shape = (link.delay_ms, link.bandwidth_mbps) if link else (0.0, 0.0)
     common = {**task, "parties": parties, "link": shape}
     ports: list[int] = []
@@ -148,12 +148,12 @@ def ranked(
 
 
 def _event(line: str) -> dict[str, Any] | None:
-    """What a party tells in ``line``; None when it is no event."""
+    """What a party reports in ``line``; None when it is no event."""
     try:
-        told = json.loads(line)
+        message = json.loads(line)
     except ValueError:
         return None
-    return told if isinstance(told, dict) and "event" in told else None
+    return message if isinstance(message, dict) and "event" in message else None
 
 
 class Parties:
@@ -163,7 +163,7 @@ class Parties:
         self._end, self._progress, self._copies = end, progress, copies
         self._processes: dict[str, subprocess.Popen | Copy] = {}
         self._events: queue.Queue[tuple[str, dict[str, Any]]] = queue.Queue()
-        self._told: dict[tuple[str, str], dict[str, Any]] = {}
+        self._received: dict[tuple[str, str], dict[str, Any]] = {}
 
     def start(self, role: str, command: Sequence[str], task: Mapping[str, Any], threads: int = 1) -> None:
         process = self._copies.take() if self._copies is not None and command == SERVICE else None
@@ -182,36 +182,36 @@ class Parties:
     def _listen(self, role: str, process: subprocess.Popen | Copy) -> None:
         for raw in process.stdout:
             line = raw.decode(errors="replace")
-            told = _event(line)
-            if told is None:  # a library's own output
+            message = _event(line)
+            if message is None:  # a library's own output
                 sys.stderr.write(f"{role}: {line}")
             else:
-                self._events.put((role, told))
+                self._events.put((role, message))
         self._events.put((role, {"event": "end"}))
 
     def wait(self, role: str, event: str) -> dict[str, Any]:
         """The first ``event`` of ``role``; raises what a party reports meanwhile."""
-        while (role, event) not in self._told:
+        while (role, event) not in self._received:
             try:
-                teller, told = self._events.get(timeout=max(self._end - time.monotonic(), 0))
+                sender, message = self._events.get(timeout=max(self._end - time.monotonic(), 0))
             except queue.Empty:
                 raise PeerDisconnected(f"the run did not end in time; still waiting for the {role}") from None
-            kind = told["event"]
+            kind = message["event"]
             if kind == "progress" and self._progress is not None:
-                self._progress(told["done"], told["total"], told["label"])
+                self._progress(message["done"], message["total"], message["label"])
             elif kind == "error":
-                raise self._first_error(teller, told)
-            elif kind == "end" and (teller, "done") not in self._told:
-                code = self._processes[teller].wait()
-                raise PeerDisconnected(f"the {teller} process ended with status {code} before it was done")
-            self._told.setdefault((teller, kind), told)
-        return self._told[role, event]
+                raise self._first_error(sender, message)
+            elif kind == "end" and (sender, "done") not in self._received:
+                code = self._processes[sender].wait()
+                raise PeerDisconnected(f"the {sender} process ended with status {code} before it was done")
+            self._received.setdefault((sender, kind), message)
+        return self._received[role, event]
 
-    def _first_error(self, role: str, told: dict[str, Any]) -> PrivmlError:
-        kind = getattr(errors, told["type"], None)
+    def _first_error(self, role: str, message: dict[str, Any]) -> PrivmlError:
+        kind = getattr(errors, message["type"], None)
         if isinstance(kind, type) and issubclass(kind, PrivmlError):
-            return kind(f"{role}: {told['message']}")
-        return PartyFailed(f"{role}: {told['type']}: {told['message']}")
+            return kind(f"{role}: {message['message']}")
+        return PartyFailed(f"{role}: {message['type']}: {message['message']}")
 
     def __enter__(self) -> Parties:
         return self

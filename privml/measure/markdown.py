@@ -115,11 +115,11 @@ def forecasts(zoo: Zoo) -> str:
 ## Predicted and measured
 In {exact} of {len(runs)} runs every party sent and received exactly the bytes that the cost functions predict, in every
 phase and at the predicted depth. """
-    told = [r for r in runs if r.predicted_seconds]
-    if not told:
+    predicted = [r for r in runs if r.predicted_seconds]
+    if not predicted:
         return text + "The report draws the predicted time of the messages alone beside the measured time."
-    close = sum(1 for r in told if abs(r.predicted_seconds / r.measured.seconds - 1) <= 0.25)
-    return text + f"The time is predicted within a quarter for {close} of {len(told)}."
+    close = sum(1 for r in predicted if abs(r.predicted_seconds / r.measured.seconds - 1) <= 0.25)
+    return text + f"The time is predicted within a quarter for {close} of {len(predicted)}."
 
 
 def precision(zoo: Zoo) -> str:

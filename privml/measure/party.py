@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from privml.measure.predict import demand_of
-from privml.measure.worker import tell, work
+from privml.measure.worker import report, work
 from privml.memory import peak_memory
 from privml.program import Program
 from privml.service.client import query
@@ -38,7 +38,7 @@ def run_server(task: dict[str, Any]) -> None:
     program = Program.load(task["program"], task["weights"])
 
     def on_answer(answer: Answered) -> None:
-        tell_done(answer.seconds, answer.ledger.as_dict(), answer.source)
+        report_done(answer.seconds, answer.ledger.as_dict(), answer.source)
 
     serve(
         program,
@@ -58,25 +58,25 @@ def run_client(task: dict[str, Any]) -> None:
         Addresses(task["server"], task["dealer"]),
         inputs,
         task["spec"],
-        progress=lambda done, total, label: tell("progress", done=done, total=total, label=label),
+        progress=lambda done, total, label: report("progress", done=done, total=total, label=label),
     )
     np.savez(task["outputs"], *(output.numpy() for output in answer.outputs))
-    tell_done(answer.seconds, answer.ledger.as_dict(), answer.source)
+    report_done(answer.seconds, answer.ledger.as_dict(), answer.source)
 
 
 def run_dealer(task: dict[str, Any]) -> None:
     def on_end(dealt: Dealt) -> None:
-        tell_done(dealt.seconds, dealt.ledger.as_dict(), "")
+        report_done(dealt.seconds, dealt.ledger.as_dict(), "")
 
     program, capacity = Program.load(task["program"]), unlimited(DEALER_CAPACITY)
     deal(program, "127.0.0.1:0", task["spec"], sessions=1, capacity=capacity, hooks=hooks(on_end))
 
 
 def hooks(on_answer: Callable[[Any], None]) -> Hooks:
-    """What server and dealer tell ``launch``."""
+    """What server and dealer report to ``launch``."""
     return Hooks(
-        log=lambda text: tell("log", text=text),
-        on_listening=lambda port: tell("listening", port=port),
+        log=lambda text: report("log", text=text),
+        on_listening=lambda port: report("listening", port=port),
         on_answer=on_answer,
     )
 
@@ -86,11 +86,11 @@ def run_counter(task: dict[str, Any]) -> None:
     program = Program.load(task["program"])
     start = time.perf_counter()
     demand_of(program, task["shapes"], task["spec"])
-    tell("done", seconds=time.perf_counter() - start)
+    report("done", seconds=time.perf_counter() - start)
 
 
-def tell_done(seconds: float, ledger: dict[str, Any], source: str) -> None:
-    tell("done", seconds=seconds, ledger=ledger, peak_rss_bytes=peak_memory(), source=source)
+def report_done(seconds: float, ledger: dict[str, Any], source: str) -> None:
+    report("done", seconds=seconds, ledger=ledger, peak_rss_bytes=peak_memory(), source=source)
 
 
 if __name__ == "__main__":

@@ -50,9 +50,9 @@ def prepared_cost(
 ) -> tuple[SessionSpec, dict[str, PhaseCount]]:
     """How a query runs whose products were prepared together with those of ``queries`` in all; and by layer what party
     ``rank`` sends and receives to prepare one query's, correlations included and the set-up apart."""
-    products = spec.backend.prepared_products(program, shapes, spec, queries)
-    spent: dict[str, PhaseCount] = {}
-    for name, counters in spec.backend.preparation_costs(products, spec, queries, rank):
+    stores, spent = spec.backend.stores, dict[str, PhaseCount]()
+    products = () if stores is None else stores.products(program, shapes, spec, queries)
+    for name, counters in () if stores is None else stores.product_costs(products, spec, queries, rank):
         cost = Snapshot.of(counters)
         total = cost.preprocess + cost.online
         each = PhaseCount(0.0, -(-total.sent // queries), -(-total.received // queries), total.depth)

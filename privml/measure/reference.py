@@ -9,7 +9,6 @@ for each node of the graph: two queries of different depth tell them apart.
 from __future__ import annotations
 
 import statistics
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,6 +23,7 @@ from privml.measure.calibration import Calibration, greeting, hop, planning, ste
 from privml.measure.calls import Call
 from privml.measure.launch import SECONDS_TO_MEASURE, SERVICE, Parties, PartyReport, launch
 from privml.measure.predict import Times, calls_of, demand_of, times_of
+from privml.measure.scratch import scratch_folder
 from privml.program import Program
 from privml.spec import LinkProfile, SessionSpec
 
@@ -93,7 +93,7 @@ def calibrate_planning(
     name = planning(spec, program.hash, shapes)
     if name in calibration.seconds or demand_of(program, shapes, spec) is NOTHING:
         return
-    with tempfile.TemporaryDirectory(prefix="privml-") as folder:
+    with scratch_folder() as folder:
         file = write_program(Path(folder, "program"), program.body)
         task = {"role": "counter", "program": str(file), "shapes": [tuple(shape) for shape in shapes], "spec": spec}
         found = [_count(task) for _ in range(2)]

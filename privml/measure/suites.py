@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from privml.measure import classical, networks
 from privml.measure.calibration import transfers_of
 from privml.measure.engine_operators import SCALES
 from privml.measure.launch import CORE, ENGINE, Run, launch, ranked
+from privml.measure.scratch import scratch_folder
 from privml.program import Program
 from privml.session.ledger import PHASES, Snapshot
 from privml.spec import SessionSpec
@@ -173,8 +173,8 @@ def engine(task: Task) -> dict[str, Any]:
         "bits": task.bits,
         "repeats": task.repeats,
     }
-    with tempfile.TemporaryDirectory() as folder:
-        params = {**task.params, "folder": folder}
+    with scratch_folder() as folder:
+        params = {**task.params, "folder": str(folder)}
         if task.row["operator"] == "network":
             program, images, _ = shipped(task)
             program.save(folder)

@@ -21,7 +21,7 @@ SECONDS_TO_ANSWER = 600.0
 PHASES = ("setup", "preprocess", "online")
 
 
-def tell(event: str, **content: Any) -> None:
+def report(event: str, **content: Any) -> None:
     print(json.dumps({"event": event, **content}), flush=True)
 
 
@@ -36,7 +36,7 @@ def work(action: Callable[[dict[str, Any]], None]) -> None:
     except Exception as error:  # the launcher raises it
         if type(error).__module__ == "builtins" and not isinstance(error, (ValueError, OSError)):
             traceback.print_exc()
-        tell("error", type=type(error).__name__, message=str(error))
+        report("error", type=type(error).__name__, message=str(error))
         sys.exit(1)
     sys.stdout.flush()
     os._exit(0)  # torch's exit takes longer than a small query
@@ -55,7 +55,7 @@ def connect(core: Any, task: Mapping[str, Any], further: int) -> list[Any]:
         answered = []
     else:
         listener = core.TcpListener("127.0.0.1", 0)
-        tell("listening", port=listener.port)
+        report("listening", port=listener.port)
         count = last - rank + (further if rank == 0 else 0)
         answered = [listener.accept(SECONDS_TO_CONNECT, *shape) for _ in range(count)]
     channels = [*called, *answered]

@@ -52,7 +52,7 @@ def flat(tensors: Sequence[SecretTensor], bits: int, scale: int) -> SecretTensor
 
 
 def zeros(like: SecretTensor, bits: int, scale: int) -> SecretTensor:
-    """Zeros of the shape of ``like``, as a value that nobody knows."""
+    """Zeros of the shape of ``like``, as a value that no party knows."""
     fmt = ring_format(bits, scale, True)
     engine = like.session.engine
     share = tuple(c.contiguous() for c in constant(0.0, like.shape, fmt, engine))

@@ -15,6 +15,7 @@ from privml.errors import InvalidInput
 from privml.formats import Placement
 from privml.ops.product import add_bias, public_factor, widened
 from privml.ops.ring_formats import ring_format
+from privml.ops.unopened import Product, product
 from privml.ops.values import (
     engine_of,
     finish_product,
@@ -56,6 +57,9 @@ def two_dimensional(convolve: Callable[..., Any], x: Any, weight: Any, bias: Any
             f"convolution: input {tuple(x.shape)} and weight {tuple(weight.shape)} in {groups} group(s) do not fit: "
             f"the weight takes {channels} channels"
         )
+    outputs = weight.shape[1] * groups if transposed else weight.shape[0]
+    if bias is not None and tuple(bias.shape) != (outputs,):
+        raise InvalidInput(f"convolution: bias {tuple(bias.shape)} does not fit {outputs} output channel(s)")
     if rank == 1:
         x, weight = x.unsqueeze(2), weight.unsqueeze(2)
         stride, dilation = [1, *stride], [1, *dilation]
@@ -90,7 +94,7 @@ def _raw(
     weight: Any,
     window: Window,
     session: Any,
-) -> tuple[Engine, Share, int, int, Placement]:
+) -> tuple[Engine, Product | Share, int, int, Placement]:
     if not is_secret(x):
         return _public_input(x, weight, window, session)
     if not is_secret(weight):
@@ -103,12 +107,8 @@ def _raw(
     engine = session.engine_for(placement)
     (sx, fx), (sw, fw) = ring_operand(x, session), ring_operand(weight, session)
     bits = product_bits(session, (fx, x.placement), (fw, weight.placement))
-    share = engine.conv2d(
-        operand(sx, fx, x.placement),
-        operand(sw, fw, weight.placement),
-        window,
-        bits,
-    )
+    factors = operand(sx, fx, x.placement), operand(sw, fw, weight.placement)
+    share = product(engine, "conv2d", factors, bits, window)
     return engine, share, bits, fx.scale + fw.scale, placement
 
 

@@ -34,7 +34,7 @@ _DECOMPOSITIONS = get_decompositions(_DECOMPOSED)
 
 @resolver
 def foreach_rule(operator: OpOverload) -> Rule | None:
-    """``aten._foreach_mul_.Scalar`` and its kin as loops over ``aten.mul_``."""
+    """``aten._foreach_mul_.Scalar`` and similar operators as loops over ``aten.mul_``."""
     name = operator._schema.name.split("::")[1]
     if not name.startswith("_foreach_"):
         return None

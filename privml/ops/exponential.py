@@ -13,7 +13,7 @@ import math
 import torch
 
 from privml.dispatch import implements
-from privml.engines.exponentials import exp_negative_function
+from privml.engines.catalogue import exp_negative_function
 from privml.errors import InvalidInput
 from privml.formats import FixedPoint
 from privml.ops.fixed import (

@@ -47,9 +47,11 @@ NARROWEST, WIDEST = 8, 32
 # Arguments of these forms of exp(x), x <= 0, may be wider: only their range is looked at.
 _WIDE = ("exp_negative_spline", "exp_negative_exact")
 WIDEST_EXPONENT = 64
+# So many bits more, of which it is proved that they hold a value, are worth a comparison less for each of its products.
+_WORTH_A_PROOF = 2
 # What a function may exceed its mathematical bound by, in units of the last place.
 SLACK = 16
-# The largest scale of a result whose size nobody knows: 11 bits are left for the integers.
+# The largest scale of a result of unknown size: 11 bits are left for the integers.
 UNBOUNDED_SCALE = 20
 # Functions whose values are never negative, those that stay below a bound, and those that grow with their arguments.
 _NONNEGATIVE = {"exp_negative", *_WIDE, "exp", "sigmoid", "reciprocal", "rsqrt", "rsqrt_significant", "sqrt"}
@@ -100,6 +102,24 @@ def real(x: SecretTensor, spare: int = 0) -> SecretTensor:
         share, fmt = engine_of(x).reduce(share, fmt.bits, bits), in_ring(fmt, bits)
     result = SecretTensor(share, fmt, x.placement, x.session, dtype)
     return cast(result, fmt.bits - (0 if wide else fmt.scale - scale), scale) if scale < fmt.scale else result
+
+
+def roomy(x: SecretTensor, more: int, reserved: int) -> SecretTensor:
+    """``x`` like ``real``, in a ring with ``more`` bits above those of its values, of which it is known that these hold
+    them: sums of it fit, and its products need no comparison. ``reserved``: bits of the node's ring that are meant for
+    sums and differences."""
+    engine = engine_of(x)
+    share, fmt = ring_value(x, float_dtype(x))
+    working = working_format(x.session)
+    if engine.stays_wide or fmt.scale > working.scale:
+        return real(x, 1)
+    seen = max(working.bits - reserved, 2)
+    if seen + _WORTH_A_PROOF < width(fmt):  # of a program, whose values fit
+        share, fmt = engine.reduce(share, fmt.bits, seen), in_ring(fmt, seen)
+    bits = min(width(fmt) + more, 64)
+    narrow = narrowed(fmt, more)
+    share = engine.reduce(share, fmt.bits, narrow.bits)
+    return cast(SecretTensor(share, narrow, x.placement, x.session, float_dtype(x)), bits, fmt.scale)
 
 
 def settled(x: SecretTensor, dtype: torch.dtype | None = None) -> SecretTensor:
@@ -175,20 +195,37 @@ def integer_bits(x: SecretTensor) -> int:
 
 
 # ---- arithmetic that cannot overflow where rings below 64 bits suffice
-def times(a: SecretTensor, b: SecretTensor, scale: int) -> SecretTensor:
-    """The product at ``scale``, in the ring that holds it (64 bits at most)."""
+def times(a: SecretTensor, b: SecretTensor, scale: int, most: float | None = None, spare: int = 0) -> SecretTensor:
+    """The product at ``scale``, in the ring that holds it (64 bits at most) with ``spare`` bits left. ``most``: it is
+    proved that the product's magnitude exceeds this by a few units of the last place at most, for whatever lies in the
+    rings of its operands."""
     placement = join(a.placement, b.placement)
     engine = a.session.engine_for(placement)
     wide, shape = engine.stays_wide, broadcast(a, b)
-    fa, fb = narrowed(a.format, 0, wide), narrowed(b.format, 0, wide)
-    bits = min(fa.bits + fb.bits, 64)
+    fa, fb = _as_factor(a.format, wide), _as_factor(b.format, wide)
+    bits = min(width(fa) + width(fb), 64)
+    exact = product_format(fa, fb, 64, square=a is b)
+    if most is not None and not wide:
+        size = math.ceil(most * 2.0**exact.scale) + (SLACK << max(exact.scale - scale, 0))
+        low, high = interval(exact)
+        exact = of_interval(exact, max(low, -size), min(high, size))
+        bits = min(bits, width(exact))
+    bits = min(max(bits + spare, fa.bits, fb.bits), 64)
     left = operand(expand(a.share, shape), fa, a.placement)
     if 0 < b.dim() == len(shape) and b.shape[-1] < shape[-1] and b.shape[:-1] == shape[:-1]:
         share = engine.multiply_rows(left, operand(b.share, fb, b.placement), bits)
     else:
         share = engine.multiply(left, operand(expand(b.share, shape), fb, b.placement), bits)
-    exact = product_format(fa, fb, bits, square=a is b)
-    return rounded(SecretTensor(share, exact, placement, a.session, float_dtype(a)), scale)
+    if most is None or wide:
+        exact = product_format(fa, fb, bits, square=a is b)
+        return rounded(SecretTensor(share, exact, placement, a.session, float_dtype(a)), scale)
+    exact = in_ring(exact, bits)
+    return rounded(claimed(SecretTensor(share, exact, placement, a.session, float_dtype(a)), exact), scale)
+
+
+def _as_factor(fmt: RingFormat, wide: bool) -> RingFormat:
+    """The ring of a factor: one bit above its size, if that is there, saves the comparison that finds its wrap."""
+    return narrowed(fmt, 0 if fmt.nonnegative else 1, wide)
 
 
 def scaled(x: SecretTensor, factor: torch.Tensor | float, scale: int) -> SecretTensor:
@@ -234,18 +271,24 @@ def total(x: SecretTensor, dims: list[int], keepdim: bool = True, spare: int = 0
     return SecretTensor(share, to, x.placement, x.session, x.dtype)
 
 
-def averaged(x: SecretTensor, dims: list[int], count: float, scale: int) -> SecretTensor:
+def averaged(x: SecretTensor, dims: list[int], count: float, scale: int, bits: int | None = None) -> SecretTensor:
     """The sum over ``dims`` divided by a public ``count``, at ``scale``, at most that of x; rounded to the nearest,
-    or down for a power of two."""
+    or down for a power of two. In ``bits`` bits, if these are given, else in the ring that holds it."""
     divisor = whole_divisor(count)
     if divisor is None:
-        summed = total(x, dims)
+        straight = bits is not None and math.frexp(count)[0] == 0.5 and count >= 1 and not engine_of(x).stays_wide
+        summed = total(x, dims, spare=1 if straight else 0)
+        if straight:  # a shift, which is cheaper with a bit to spare
+            exact = relabelled(summed.format, summed.format.scale + math.frexp(count)[1] - 1)
+            return cast(SecretTensor(summed.share, exact, x.placement, x.session, x.dtype), bits, scale)
         if math.frexp(count)[0] != 0.5:  # bits that do not matter make room for the factor's
             summed = rounded(summed, min(scale + max(math.ceil(math.log2(count)), 0), x.format.scale))
-        return scaled(summed, 1.0 / count, scale)
+        mean = scaled(summed, 1.0 / count, scale)
+        return mean if bits is None else cast(mean, bits, scale)
     result = total(x, dims, spare=1)
     share, fmt = quotient(engine_of(x), result.share, result.format, divisor, scale)
-    return rounded(SecretTensor(share, fmt, x.placement, x.session, x.dtype), scale)
+    mean = SecretTensor(share, fmt, x.placement, x.session, x.dtype)
+    return rounded(mean, scale) if bits is None else cast(mean, bits, scale)
 
 
 def less(a: SecretTensor, b: SecretTensor) -> SecretTensor:

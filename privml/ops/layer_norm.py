@@ -13,19 +13,28 @@ from typing import Any
 import torch
 
 from privml.dispatch import holds_floats, implements, intercepts
-from privml.ops.fixed import asked, real, scaled, settled, times
+from privml.formats import current_node
+from privml.ops.fixed import asked, real, roomy, scaled, settled, times
 from privml.ops.moments import centered, divided_by_deviation, var_mean
-from privml.ops.values import is_secret
+from privml.ops.ring_formats import limit, says_more
+from privml.ops.values import engine_of, is_secret
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
 
 
-def standardized(x: SecretTensor, dims: list[int], eps: float) -> tuple[SecretTensor, SecretTensor, SecretTensor]:
-    """(x - mean) / sqrt(var + eps) over ``dims``, the mean, and the inverse root; keeping the dimensions."""
+def standardized(
+    x: SecretTensor, dims: list[int], eps: float, whole_root: bool = True
+) -> tuple[SecretTensor, SecretTensor, SecretTensor]:
+    """(x - mean) / sqrt(var + eps) over ``dims``, the mean, and the inverse root (of ``divided_by_deviation``), keeping
+    the dimensions. The variance of numbers of magnitude L is at most L^2, and rounding the mean adds at most the square
+    of a unit."""
     wanted, count = asked(x.session), math.prod(x.shape[d] for d in dims)
-    values, mean = centered(real(x, 1), dims)
-    result, inverse = divided_by_deviation(values, dims, count, eps, wanted.scale)
+    x = roomy(x, (count - 1).bit_length() + 1, current_node().working is not None)
+    values, mean = centered(x, dims)
+    proved = says_more(values.format) and not engine_of(x).stays_wide
+    largest = limit(x.format) ** 2 if proved else None
+    result, inverse = divided_by_deviation(values, dims, count, eps, wanted.scale, largest, whole_root)
     return result, mean, inverse
 
 
@@ -42,10 +51,14 @@ def _affine(y: SecretTensor, weight: Any, bias: Any) -> SecretTensor:
 
 @implements(aten.native_layer_norm.default)
 def native_layer_norm(x: Any, shape: Sequence[int], weight: Any, bias: Any, eps: float) -> Any:
+    return _layer_norm(x, shape, weight, bias, eps, True)
+
+
+def _layer_norm(x: Any, shape: Sequence[int], weight: Any, bias: Any, eps: float, whole_root: bool) -> Any:
     if not is_secret(x):
         return NotImplemented
     dims = list(range(x.dim() - len(shape), x.dim()))
-    y, mean, inverse = standardized(x, dims, eps)
+    y, mean, inverse = standardized(x, dims, eps, whole_root)
     return _affine(y, weight, bias), mean, inverse
 
 
@@ -53,7 +66,7 @@ def native_layer_norm(x: Any, shape: Sequence[int], weight: Any, bias: Any, eps:
 def layer_norm(
     x: Any, shape: Sequence[int], weight: Any = None, bias: Any = None, eps: float = 1e-5, cudnn_enable: bool = True
 ) -> Any:
-    result = native_layer_norm(x, shape, weight, bias, eps)
+    result = _layer_norm(x, shape, weight, bias, eps, False)
     return result if result is NotImplemented else result[0]
 
 

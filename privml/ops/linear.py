@@ -11,7 +11,7 @@ import torch
 
 from privml.dispatch import implements
 from privml.encoding import encode_constant, encode_factor
-from privml.engines.base import Share
+from privml.engines.base import Engine, Share
 from privml.engines.ring import extremes
 from privml.errors import InvalidInput
 from privml.formats import Boolean, FixedPoint, current_node
@@ -30,6 +30,7 @@ from privml.ops.ring_formats import (
     relabelled,
     rescaled,
     ring_format,
+    sum_format,
     together,
 )
 from privml.ops.values import (
@@ -67,9 +68,15 @@ def add(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
         hidden = [mask_of(x) for x in (a, b)]
         if any(mask is not None for mask in hidden):  # what a mask hides stays hidden, whatever is added to it
             sa, sb = _shown(sa, *hidden), _shown(sb, *hidden)
-        result = finish(engine, engine.add(sa, sb, fmt.bits), added(fmt, 2), placement, a.session, dtype)
+        sum_fmt = sum_format(_own(a, fmt, engine), _own(b, fmt, engine))
+        result = finish(engine, engine.add(sa, sb, fmt.bits), sum_fmt, placement, a.session, dtype)
         return masked(result, *hidden)
     return add_public(a, b, dtype)
+
+
+def _own(x: SecretTensor, fmt: RingFormat, engine: Engine) -> RingFormat:
+    """``fmt``, the common format of ``x`` and another value, with what is known of ``x`` alone."""
+    return rescaled(x.format, fmt, engine.floors) if type(x.format) is type(fmt) else fmt
 
 
 def _shown(share: Share, *masks: torch.Tensor | None) -> Share:
@@ -118,7 +125,8 @@ def sub(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
     dtype = result_dtype(a, b)
     if is_secret(a) and is_secret(b):
         sa, sb, fmt, placement, engine = align(a, b, dtype)
-        return finish(engine, engine.subtract(sa, sb, fmt.bits), less(fmt, fmt), placement, a.session, dtype)
+        difference = less(_own(a, fmt, engine), _own(b, fmt, engine))
+        return finish(engine, engine.subtract(sa, sb, fmt.bits), difference, placement, a.session, dtype)
     if is_secret(a):
         return add_public(a, -signed(b), dtype)
     return add_public(neg(b), a, dtype)
@@ -186,8 +194,7 @@ def mean(
     dims = dims_of(x, dim)
     share, fmt = sum_share(x, dims, keepdim, dtype or x.dtype)
     count = math.prod(x.shape[d] for d in dims)
-    total = like(x, share, fmt, dtype or x.dtype)
-    return divide_public(total, count, total.dtype) if count != 1 else total
+    return divide_public(like(x, share, fmt, dtype or x.dtype), count, dtype or x.dtype)
 
 
 @implements(aten.mean.default)

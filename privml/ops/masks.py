@@ -2,7 +2,7 @@
 """Public masks: minus infinity added or written at public places.
 
 A ring has no infinity. The masked elements get a constant far below what a ring of comparisons takes, and the tensor
-remembers which they are, so that softmax leaves them out exactly. Of secret masks nobody knows the places: see
+remembers which they are, so that softmax leaves them out exactly. No party knows the places of secret masks: see
 ``HIDES`` and ``privml.graph.passes.bound_masks``.
 """
 
@@ -16,7 +16,7 @@ import torch
 from privml.encoding import is_never
 from privml.tensor import SecretTensor
 
-# What stands for infinity where a secret chooses it, and nothing tells how large scores are: its exponential is zero in
+# What stands for infinity where a secret chooses it, and it is unknown how large scores are: its exponential is zero in
 # every format unless all of a row is hidden.
 HIDES = 1024.0
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variances, standard deviations and Euclidean norms.
 
-A sum of squares is brought to 32 bits before its root is taken; in a ring too wide to bound its size it has
-``VARIANCE_SCALE`` fractional bits: a variance must stay below 2^13 then, a squared norm of n terms below 2^13 sqrt(n).
+A sum of squares is brought to 32 bits before its root is taken, with as many fractional bits as the largest value
+leaves. Where neither the ring nor the node of a program says how large that is, it has ``VARIANCE_SCALE`` of them: a
+variance must stay below 2^13 then, a squared norm of n terms below 2^13 sqrt(n).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 import torch
 
 from privml.dispatch import holds_floats, implements, intercepts
-from privml.formats import FixedPoint
+from privml.formats import FixedPoint, current_node
 from privml.ops.fixed import (
     WIDEST,
     asked,
@@ -21,7 +22,6 @@ from privml.ops.fixed import (
     cast,
     evaluate,
     integer_bits,
-    known,
     less,
     real,
     settled,
@@ -30,13 +30,15 @@ from privml.ops.fixed import (
     times,
 )
 from privml.ops.linear import dims_of, mean
-from privml.ops.ring_formats import width
-from privml.ops.values import engine_of, is_secret
+from privml.ops.ring_formats import interval, limit, of_interval, says_more, together, width
+from privml.ops.values import claimed, engine_of, is_secret
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
 
 VARIANCE_SCALE = 18
+# Sums of magnitude below this do not wrap.
+_SUMS_END = 1 << 63
 
 
 def mean_square(x: SecretTensor, dims: list[int], count: int) -> SecretTensor:
@@ -44,12 +46,24 @@ def mean_square(x: SecretTensor, dims: list[int], count: int) -> SecretTensor:
     terms = math.prod(x.shape[d] for d in dims)
     more = max(math.ceil(math.log2(max(terms, 1) / max(count, 1))), 0)
     scale = VARIANCE_SCALE - more // 2
-    told = WIDEST - 1 - more - 2 * max(integer_bits(x), 0)
-    if width(x.format) <= WIDEST and told >= 6:
-        scale = told
+    whole = _whole_bits(x)
+    fitting = 0 if whole is None else WIDEST - 1 - more - 2 * max(whole, 0)
+    if fitting >= 6:
+        scale = fitting
     scale = max(min(scale, 2 * x.format.scale), 0)
     mean = averaged(times(x, x, 2 * x.format.scale), dims, count, scale)
     return mean if engine_of(mean).stays_wide else cast(mean, min(mean.format.bits, WIDEST), mean.format.scale)
+
+
+def _whole_bits(x: SecretTensor) -> int | None:
+    """The smallest k known to have |x| < 2^k: by the ring, and, where that remains wide, by that of the program's node,
+    which holds its operands and their differences. None if neither tells."""
+    working, told = current_node().working, []
+    if width(x.format) <= WIDEST:
+        told.append(integer_bits(x))
+    if engine_of(x).stays_wide and working is not None:
+        told.append(working.bits - 1 - working.scale)
+    return min(told, default=None)
 
 
 def _root_scale(scale: int, eps: float) -> int:
@@ -59,29 +73,48 @@ def _root_scale(scale: int, eps: float) -> int:
 
 
 def divided_by_deviation(
-    x: SecretTensor, dims: list[int], count: int, eps: float, scale: int
+    x: SecretTensor,
+    dims: list[int],
+    count: int,
+    eps: float,
+    scale: int,
+    largest: int | None = None,
+    whole_root: bool = True,
 ) -> tuple[SecretTensor, SecretTensor]:
     """x / sqrt(sum(x^2) / count + eps) at ``scale``, and the inverse root; an eps below the resolution, or of zero,
-    counts as one unit of it."""
+    counts as one unit of it. ``largest``: it is proved that the mean square is at most this, in units of x^2, and one
+    more, but for its rounding. Without ``whole_root`` the inverse root is as fine as the quotient needs it."""
     square = mean_square(x, dims, count)
+    if largest is not None:
+        most = (largest >> max(2 * x.format.scale - square.format.scale, 0)) + 2
+        terms = math.prod(x.shape[d] for d in dims)
+        if terms * (largest + 1) < _SUMS_END and most <= interval(square.format)[1]:
+            square = claimed(square, of_interval(square.format, 0, most))
     shift = max(eps, 2.0**-square.format.scale)
     raised = shifted(square, shift)
-    # The result is at most sqrt(count), twice that where squares are a few units: 2^-20 of it stays below half a unit.
+    # The result is at most sqrt(count), as below: 2^-20 of it stays below half a unit.
     # The inverse root, which gradients take, is off by 2^-20 of itself.
     enough = not engine_of(square).stays_wide and scale + 0.5 * math.log2(max(count, 1)) + 2 <= 20
     name = "rsqrt_significant" if enough else "rsqrt"
-    inverse = evaluate(raised, name, FixedPoint(WIDEST, _root_scale(square.format.scale, shift)))
-    result = times(x, inverse, scale)
-    if raised.format.nonnegative:  # no step has wrapped: at most sqrt(count), twice that where squares are a few units
-        result = known(result, 2.0 * math.sqrt(count) + 1.0)
-    return result, inverse
+    root_scale = _root_scale(square.format.scale, shift)
+    needed = root_scale
+    if not whole_root and not engine_of(square).stays_wide:  # an eighth of a unit for the largest number
+        needed = min(root_scale, scale + 3 + max(integer_bits(x), 0))
+    inverse = evaluate(raised, name, FixedPoint(WIDEST - root_scale + needed, needed))
+    # If no step has wrapped: x^2 <= count * (the mean square), and that is at most ``raised``, which has the unit more
+    # that rounding may take away. 2^-9 of it covers the constant 1 / count and the root, whose last place may be off.
+    off = limit(x.format) * 2.0 ** -(x.format.scale + needed)
+    most = (1.0 + 2.0**-9) * math.sqrt(count) + off if raised.format.nonnegative else None
+    return times(x, inverse, scale, most, 1), inverse
 
 
 def centered(x: SecretTensor, dims: list[int]) -> tuple[SecretTensor, SecretTensor]:
     """x - mean over ``dims``, and the mean, for a value with a bit to spare."""
     count = math.prod(x.shape[d] for d in dims)
-    center = averaged(x, dims, count, x.format.scale)
-    return less(x, cast(center, x.format.bits, x.format.scale)), center
+    center = averaged(x, dims, count, x.format.scale, x.format.bits)
+    if says_more(center.format) and count * limit(x.format) < _SUMS_END:  # nothing wraps: it lies between the values
+        center = claimed(center, together(center.format, [x.format]))
+    return less(x, center), center
 
 
 @implements(aten.var_mean.correction)

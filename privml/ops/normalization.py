@@ -14,6 +14,7 @@ from privml.ops.layer_norm import batch_statistics
 from privml.ops.owner import in_clear, sole_owner
 from privml.ops.product import add_bias
 from privml.ops.ring_formats import promise_of, ring_format
+from privml.ops.unopened import product
 from privml.ops.values import (
     engine_of,
     expand,
@@ -72,11 +73,11 @@ def affine_per_channel(x: SecretTensor, gain: Any, offset: Any) -> SecretTensor:
         engine = session.engine_for(placement)
         factor, factor_format = ring_operand(gain, session)
         bits = product_bits(session, (fmt, x.placement), (factor_format, gain.placement))
-        share = engine.multiply(
+        factors = (
             operand(share, fmt, x.placement),
             operand(expand(factor, x.shape), factor_format, gain.placement),
-            bits,
         )
+        share = product(engine, "multiply", factors, bits)
         scale = fmt.scale + factor_format.scale
     else:
         placement, engine = x.placement, engine_of(x)

@@ -19,6 +19,7 @@ from privml.ops.linear import is_bits, scale_public
 from privml.ops.masks import hidden_by, masked
 from privml.ops.rescaling import convert
 from privml.ops.ring_formats import RingFormat, added, narrowed, plain_format, product_format, promise_of, ring_format
+from privml.ops.unopened import Product, as_share, product
 from privml.ops.values import (
     broadcast,
     engine_of,
@@ -63,9 +64,8 @@ def multiply(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> SecretTens
     ):  # nothing wraps in the ring that holds all products
         fa, fb = narrowed(fa), narrowed(fb)
         bits = min(bits, fa.bits + fb.bits)
-    share = engine.multiply(
-        operand(expand(sa, shape), fa, a.placement), operand(expand(sb, shape), fb, b.placement), bits
-    )
+    factors = operand(expand(sa, shape), fa, a.placement), operand(expand(sb, shape), fb, b.placement)
+    share = product(engine, "multiply", factors, bits)
     fmt = product_format(fa, fb, bits, square=a is b)
     return finish_product(engine, share, fmt, placement, session, dtype, wanted)
 
@@ -120,6 +120,8 @@ def affine(a: Any, b: Any, bias: Any, beta: float = 1, alpha: float = 1) -> Secr
         return bias * beta + torch.matmul(a, b) * alpha
     session = secret.session
     dtype = result_dtype(a, b)
+    if bias is not None:
+        _fits(bias, (*a.shape[:-1], b.shape[-1]))
     if alpha != 1:
         a = a * alpha
     if bias is not None and beta != 1:
@@ -133,7 +135,13 @@ def affine(a: Any, b: Any, bias: Any, beta: float = 1, alpha: float = 1) -> Secr
     return masked(finish_product(engine, share, fmt, placement, session, dtype), hidden)
 
 
-def raw_matmul(a: Any, b: Any, session: Any) -> tuple[Engine, Share, RingFormat, Placement]:
+def _fits(bias: Any, shape: tuple[int, ...]) -> None:
+    lacking = len(shape) - bias.dim()
+    if lacking < 0 or any(n not in (1, wanted) for n, wanted in zip(bias.shape, shape[lacking:], strict=True)):
+        raise InvalidInput(f"a bias of shape {tuple(bias.shape)} does not fit a product of shape {shape}")
+
+
+def raw_matmul(a: Any, b: Any, session: Any) -> tuple[Engine, Product | Share, RingFormat, Placement]:
     """The product without truncation: engine, share, format, placement."""
     if a.shape[-1] != b.shape[-2] or a.shape[:-2] != b.shape[:-2]:
         raise InvalidInput(f"matmul: shapes {tuple(a.shape)} and {tuple(b.shape)} do not fit")
@@ -142,7 +150,7 @@ def raw_matmul(a: Any, b: Any, session: Any) -> tuple[Engine, Share, RingFormat,
         engine = session.engine_for(placement)
         (sa, fa), (sb, fb) = ring_operand(a, session), ring_operand(b, session)
         bits = product_bits(session, (fa, a.placement), (fb, b.placement))
-        share = engine.matmul(operand(sa, fa, a.placement), operand(sb, fb, b.placement), bits)
+        share = product(engine, "matmul", (operand(sa, fa, a.placement), operand(sb, fb, b.placement)), bits)
         fmt = added(product_format(fa, fb, bits), a.shape[-1])
         return engine, share, fmt, placement
     secret, public = (a, b) if is_secret(a) else (b, a)
@@ -171,18 +179,29 @@ def public_factor(public: torch.Tensor, session: Any) -> tuple[torch.Tensor, int
 
 
 def add_bias(
-    engine: Engine, share: Share, bits: int, scale: int, placement: Placement, bias: Any, session: Any
-) -> tuple[Engine, Share, Placement]:
+    engine: Engine,
+    share: Product | Share,
+    bits: int,
+    scale: int,
+    placement: Placement,
+    bias: Any,
+    session: Any,
+) -> tuple[Engine, Product | Share, Placement]:
     """Adds ``bias`` (broadcast) at the scale of an untruncated product."""
     if not is_secret(bias):
         hidden = hidden_by(bias, bits, scale)
+        value = encode_constant(bias, bits, scale, headroom=3)
+        if hidden is None and isinstance(share, Product):
+            return engine, share.plus(engine.public(torch.as_tensor(value), bits)), placement
+        share = as_share(engine, share)
         if hidden is not None:  # these elements become the constant, whatever they were
             share = tuple(torch.where(hidden, 0, c) for c in share)
-        value = encode_constant(bias, bits, scale, headroom=3)
         return engine, engine.add_public(share, value, bits), placement
     raised = convert(engine_of(bias), bias.share, bias.format, ring_format(bits, scale, True))
     placement = join(placement, bias.placement)
     engine = session.engine_for(placement)
+    if isinstance(share, Product):
+        return engine, share.plus(raised), placement
     return engine, engine.add(share, expand(raised, share[0].shape), bits), placement
 
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 import torch
 
 from privml.engines.base import Engine, Share
+from privml.engines.shares import Shift
 from privml.formats import Boolean, FixedPoint, Float, Format
 from privml.ops.ring_formats import RingFormat, bit_value, in_ring, plus, promise_of, says_more, truncated, width
+from privml.ops.unopened import Product, as_share
 from privml.ops.words import reformatted
 
 
@@ -32,6 +34,19 @@ def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
     if shift < 0:
         share = engine.multiply_public(share, 1 << -shift, to.bits)
     return share
+
+
+def finished(engine: Engine, product: Product | Share, fmt: RingFormat, to: RingFormat) -> Share:
+    """``convert`` of a product of which ``fmt`` is the format, which may wait for it."""
+    shift = fmt.scale - to.scale
+    if not isinstance(product, Product) or shift <= 0 or shift >= fmt.bits:
+        return convert(engine, as_share(engine, product), fmt, to)
+    bits = min(fmt.bits, to.bits + shift)  # what is dropped afterwards is not computed
+    if to.bits > bits - shift:
+        share = product.shifted(engine, bits, Shift(shift, promise_of(fmt)))
+        return convert(engine, share, truncated(fmt, bits, shift, engine.floors), to)
+    share = product.shifted(engine, bits, Shift(shift, reduces=True))
+    return convert(engine, share, truncated(in_ring(fmt, bits), bits - shift, shift, engine.floors), to)
 
 
 def _shifted(engine: Engine, share: Share, fmt: RingFormat, wanted: int, shift: int) -> tuple[Share, RingFormat]:

@@ -4,7 +4,7 @@
 A *ring format* is FixedPoint or Integer: both have ``bits`` and ``scale``. Nothing here looks at a share.
 
 Protocols that rely on a value's sign or size are cheaper, and of a value for which that does not hold their result
-depends on the shares, which tells whoever learns it something of the value. So a format says only what holds for every
+depends on the shares, which reveals something of the value to its recipient. So a format says only what holds for every
 element of the ring that can lie there. ``proved`` is the one place where ``nonnegative`` and ``bound`` are set: from
 the smallest and the largest integer that a computation can give before it is reduced to its ring. Where these do not
 fit the ring, the value may have wrapped around, and nothing is known of it.
@@ -80,7 +80,7 @@ def plain_format(fmt: RingFormat) -> RingFormat:
 
 
 def width(fmt: RingFormat) -> int:
-    """Bits of the two's complement that the value needs, as far as its bound tells: its share is one in this ring."""
+    """Bits of the two's complement that the value needs, as far as its bound says: its share is one in this ring."""
     return fmt.bits if fmt.bound is None else min(fmt.bits, max((fmt.bound - 1).bit_length() + 1, 2))
 
 

@@ -50,9 +50,13 @@ def tanh(x: SecretTensor) -> SecretTensor:
 
 
 def _linear(name: str, x: SecretTensor, more: int = 0) -> SecretTensor:
-    """A function that grows like its argument, in a format that holds what the argument's format holds."""
-    x = real(x)
-    return evaluate(x, name, target_of(min(max(integer_bits(x), 0) + more, 20), asked(x.session)))
+    """A function that grows like its argument, in a format that holds what the argument's format holds; in the ring of
+    the result where that is larger, which costs the function's last step less than an extension."""
+    x, wanted = real(x), asked(x.session)
+    target = target_of(min(max(integer_bits(x), 0) + more, 20), wanted)
+    if target.scale == wanted.scale and not engine_of(x).stays_wide:
+        target = FixedPoint(max(target.bits, min(wanted.bits, WIDEST)), target.scale)
+    return evaluate(x, name, target)
 
 
 def _gate(name: str, x: SecretTensor, scale: int) -> SecretTensor:

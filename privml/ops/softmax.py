@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax and its kin: the maximum subtracted, exponentials of what is not positive, a sum, one reciprocal per row.
+"""Softmax and similar functions: the maximum subtracted, exponentials of what is not positive, a sum, one reciprocal
+per row.
 
 The exponentials of n numbers have 2 + log2(n) / 2 fractional bits more than the result, their sum log2(n) bits more in
 front, within the 32 bits that a reciprocal takes.
@@ -112,7 +113,7 @@ def _quotient(powers: SecretTensor, row: SecretTensor, scale: int, proved: bool)
     inverse = evaluate(row, "reciprocal", FixedPoint(max(inverse_scale + 2, 8), inverse_scale))
     if not proved:
         return times(powers, inverse, scale)
-    return known(times(powers, known(inverse, 1.0), scale), 1.0)
+    return known(times(powers, known(inverse, 1.0), scale, 1.0), 1.0)
 
 
 @implements(aten._softmax.default, aten._safe_softmax.default)

@@ -17,7 +17,7 @@ from privml.context import Session
 from privml.encoding import encode_constant
 from privml.engines.base import Engine, Operand, Share
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer, Owned, Placement, current_node
-from privml.ops.rescaling import calibrated, convert
+from privml.ops.rescaling import calibrated, convert, finished
 from privml.ops.ring_formats import (
     RingFormat,
     bit_value,
@@ -28,6 +28,7 @@ from privml.ops.ring_formats import (
     ring_format,
     together,
 )
+from privml.ops.unopened import Product, as_share
 from privml.ops.words import public_words
 from privml.tensor import SHARED, SecretTensor
 
@@ -98,7 +99,7 @@ def finish(
 
 def finish_product(
     engine: Engine,
-    share: Share,
+    share: Product | Share,
     fmt: RingFormat,
     placement: Placement,
     session: Session,
@@ -106,16 +107,17 @@ def finish_product(
     to_bits: int | None = None,
 ) -> SecretTensor:
     """Wraps a product in fixed-point format ``fmt``: truncated to the working scale, or as the node asks. ``to_bits``:
-    the ring of a result that nobody asked for, if it is not that of the product."""
+    the ring of a result that was not requested, if it is not that of the product."""
     output = current_node().output
     if not dtype.is_floating_point:
         target: RingFormat = ring_format(to_bits or fmt.bits, 0, False)
     elif isinstance(output, FixedPoint):
         target = ring_format(output.bits, output.scale, True)
-        share, fmt = calibrated(engine, share, fmt, output)
+        if not engine.shifts_products:
+            share, fmt = calibrated(engine, as_share(engine, share), fmt, output)
     else:
         target = ring_format(to_bits or fmt.bits, working_format(session).scale, True)
-    share, to = convert(engine, share, fmt, target), rescaled(fmt, target, engine.floors)
+    share, to = finished(engine, share, fmt, target), rescaled(fmt, target, engine.floors)
     return SecretTensor(share, to, placement, session, dtype)
 
 
@@ -147,7 +149,7 @@ def operand(share: Share, fmt: RingFormat, placement: Placement) -> Operand:
     owner = owner_of(placement)
     if owner is not None and fmt.nonnegative:  # its owner leaves out the sign, which would cost a choice per value
         return Operand(share, fmt.bits - 1, owner, False, True)
-    return Operand(share, fmt.bits, owner, True, fmt.nonnegative)
+    return Operand(share, fmt.bits, owner, True, fmt.nonnegative, fmt.bound if owner is None else None)
 
 
 def product_bits(session: Session, *operands: tuple[RingFormat, Placement]) -> int:

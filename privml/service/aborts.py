@@ -5,8 +5,8 @@ A dishonest peer has one attempt per session at a wrong value, which passes with
 the ring of 64 bits, 26 for that of 32. Attempts of many sessions add up. A peer that is refused after ``n`` failures
 succeeds with probability n 2^-sigma at most: 2^-20 for the ring of 32 bits, 2^-41 for that of 64.
 
-Peers are told apart by the names that their certificates prove. Connections without them are neither counted nor
-refused here, since one stranger could then shut out all. Sessions that are open when the limit is reached go on: add
+Peers are known by the names that their certificates prove. Connections without them are neither counted nor
+refused here, since one client could then shut out all. Sessions that are open when the limit is reached go on: add
 their number to n.
 
 Counts outlive the server in a file, since a peer may be able to end its process. A session is on the disk before it
@@ -143,6 +143,6 @@ def _read(path: Path) -> Counter[str]:
     if not fits:
         raise CorruptFile(
             f"{path}: no counts of failed sessions, which it should hold; restore it, or remove it, after which "
-            "clients that were refused may come again"
+            "refused clients may connect again"
         )
     return Counter(counts)

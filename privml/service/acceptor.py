@@ -128,4 +128,4 @@ class Acceptor:
 
 
 def _too_late() -> PeerDisconnected:
-    return PeerDisconnected("its first message took too long, or too many other connections came")
+    return PeerDisconnected("its first message took too long, or there were too many other connections")

@@ -110,7 +110,9 @@ def _described(certificate: x509.Certificate) -> dict[str, str]:
 def _check_name(name: str) -> None:
     plain = name.replace("-", "").replace(".", "")
     if not (0 < len(name) <= _LONGEST_NAME and plain.isascii() and plain.isalnum() and name[0].isalnum()):
-        raise ConfigError(f"'{name}' is no name for a party: letters, digits, hyphens and dots, at most 63 of them")
+        raise ConfigError(
+            f"'{name}' is not a valid name of a party: letters, digits, hyphens and dots, at most 63 of them"
+        )
 
 
 def _checked_days(days: int) -> int:
@@ -122,7 +124,7 @@ def _checked_days(days: int) -> int:
 def _refuse_existing(issued: Issued) -> None:
     for file in (issued.certificate, issued.key):
         if file.exists():
-            raise ConfigError(f"{file} is there already; remove it or choose another folder")
+            raise ConfigError(f"{file} already exists; remove it or choose another folder")
 
 
 def _new_key() -> Any:

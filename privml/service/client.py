@@ -16,18 +16,16 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-import numpy as np
 import torch
 
 import privml._core as _core
 from privml.context import Session
-from privml.encoding import encode_input
-from privml.errors import ConfigError, IdentityError, InvalidInput, PeerDisconnected, ServiceBusy
-from privml.formats import Format, Integer
+from privml.errors import ConfigError, IdentityError, PeerDisconnected, ServiceBusy
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
 from privml.service.aborts import HARMLESS, LIMITS
 from privml.service.events import Progress, report_nodes
-from privml.service.negotiation import Allowance, AnyTerms, NeedsNewSession, Service, request_query, settings_of
+from privml.service.inputs import checked_inputs
+from privml.service.negotiation import Allowance, NeedsNewSession, Service, Terms, request_query, settings_of
 from privml.service.options import DEFAULT_SPEC, NO_RETRIES, Addresses, Retries, addresses_of, refuse_moved
 from privml.service.session_worker import NEXT_QUERY
 from privml.service.steps import Steps
@@ -215,16 +213,16 @@ class ClientSession:
                 self._current, start, turn = query, time.monotonic(), turn + 1
                 terms = self._request_next(session, agreed[0], query)
 
-    def _outputs(self, session: Session, terms: AnyTerms, query: _Query) -> tuple[torch.Tensor, ...]:
+    def _outputs(self, session: Session, terms: Terms, query: _Query) -> tuple[torch.Tensor, ...]:
         program = self._service.program
         report_nodes(session, program, query.shapes, query.progress)
         session.reserve(terms.stock)
         revealed = (reveal(output, to=INPUT_OWNER) for output in program.results(session, *query.inputs))
         return tuple(value for value in revealed if value is not None)
 
-    def _request_next(self, session: Session, held: AnyTerms, query: _Query) -> AnyTerms:
+    def _request_next(self, session: Session, held: Terms, query: _Query) -> Terms:
         channels = self._link.channels
-        with between_queries(channels[:2] if self._service.settings.backend.dealt else channels[:1]):
+        with between_queries(channels[:2] if self._service.settings.spec.dealt else channels[:1]):
             try:
                 channels[0].write(NEXT_QUERY)
                 state = self._service.program.held(session)
@@ -255,7 +253,7 @@ class Client:
     ``retries``: every attempt is a session of its own with fresh correlations; a busy server may ask for a longer pause
     than ``retries.backoff``; other errors are not retried.
 
-    What the program tells all parties of (``Program.told``: inputs that are no secrets) is a warning of the logger
+    The program's notices (``Program.notices``: inputs that are not secret) are warnings of the logger
     ``privml``, before anything is sent. ``queries`` counts those that were answered. Raises ConfigError for
     settings that contradict each other.
     """
@@ -274,9 +272,9 @@ class Client:
         refuse_moved("Client", moved)
         if not isinstance(retries, Retries):
             raise ConfigError(f"retries={retries}: pass retries=Retries(count={retries})")
-        addresses = addresses_of(server, spec)
+        addresses = addresses_of(server, spec, preprocessing is not None)
         program = program if isinstance(program, Program) else Program.load(Path(program) / "program")
-        for line in program.told(spec.backend.dealt):
+        for line in program.notices(spec.backend.dealt):
             _LOG.warning("%s", line)
         self.program = program
         self.server, self.queries = addresses.server, 0
@@ -303,7 +301,7 @@ class Client:
         """
         if self.program.state:
             raise ConfigError(
-                "this program keeps state between its calls: `with client.session() as s: s(x)` says in which session"
+                "this program keeps state between its calls: call it in a session, `with client.session() as s: s(x)`"
             )
         checked = checked_inputs(self.program, self.program.ordered(inputs))
         with self._one:
@@ -436,19 +434,6 @@ class Client:
         return f"Client({self.program!r}, server={self.server!r})"
 
 
-def checked_inputs(program: Program, values: Sequence[Any]) -> list[torch.Tensor]:
-    """The inputs as tensors that the program takes; InvalidInput naming the input and the index, or for another number
-    of inputs."""
-    if len(values) != len(program.inputs):
-        raise InvalidInput(f"the program takes {len(program.inputs)} input(s), got {len(values)}")
-    checked = [
-        checked_input(value, spec.shape, spec.format, spec.name)
-        for spec, value in zip(program.inputs, values, strict=True)
-    ]
-    program.check_ids(checked)
-    return checked
-
-
 def query(
     program: Program,
     server: str | Addresses,
@@ -474,32 +459,3 @@ def query(
             if program.state
             else client.query(inputs, progress=progress)
         )
-
-
-def checked_input(value: object, shape: Sequence[int | None], number: Format, name: str = "input") -> torch.Tensor:
-    """``value`` (array or tensor) as a tensor that fits ``shape`` (None: any size) and the format ``number``.
-
-    Raises InvalidInput that names the input, and for a NaN, infinity or too large value its first index.
-    """
-    array = value.detach().cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
-    if array.dtype.kind not in "fiub":
-        raise InvalidInput(f"{name}: dtype {array.dtype} is not a real number type; pass float32 or integers")
-    if isinstance(number, Integer) and array.dtype.kind == "f":
-        raise InvalidInput(f"{name}: dtype {array.dtype}, but the program expects integers")
-    fits = len(array.shape) == len(shape)
-    fits = fits and all(want in (None, size) for want, size in zip(shape, array.shape, strict=False))
-    if fits and 0 in array.shape:
-        raise InvalidInput(f"{name}: shape {tuple(array.shape)} has no elements; give at least one row")
-    if not fits:
-        wanted = ", ".join("any" if size is None else str(size) for size in shape)
-        raise InvalidInput(f"{name}: shape {tuple(array.shape)}, but the program expects ({wanted})")
-    if array.dtype.kind == "u":
-        array = np.minimum(array.astype(np.uint64), np.uint64(2**63 - 1))  # out of range then too
-    # torch knows no uint16 arithmetic and no big-endian; the wide types hold every such value exactly.
-    wide = array.astype(np.float64 if array.dtype.kind == "f" else np.int64)
-    tensor = torch.from_numpy(np.ascontiguousarray(wide))
-    try:
-        encode_input(tensor, number)
-    except InvalidInput as error:
-        raise InvalidInput(f"{name}: {error}") from None
-    return tensor.to(torch.float32) if array.dtype.kind == "f" else tensor

@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import privml._core as _core
 from privml.errors import ConfigError, PrivmlError, ProtocolError, ServiceBusy
 from privml.program import INPUT_OWNER
-from privml.service.events import Events, printable, text_lines
+from privml.service.events import Event, Events, printable, text_lines
 from privml.service.metrics import Monitor
 from privml.service.options import DEFAULT_CAPACITY, DEFAULT_HOOKS, Capacity, Hooks
 from privml.service.server import ClientRequest
@@ -111,7 +111,7 @@ class ClusterServer(SessionServer[ClientRequest]):
 
     def receive(self, channel: _core.Channel) -> Callable[[], None]:
         if channel.read(len(MAGIC)) != MAGIC:
-            raise ProtocolError("its first bytes are no hello")
+            raise ProtocolError("its first bytes are not a hello")
         greeting = receive_hello(channel, self.settings.hello(0, "server"), greeted=True)
         token = session_token(greeting.ours, greeting.theirs)
         return partial(self._redirect, ClientRequest(Link(channel), greeting, token, channel.peer_name, 0.0))
@@ -185,10 +185,12 @@ class _Slot:
 
 
 class Cluster:
-    """``count`` workers that ``start`` makes. Their events go on to ``events``, each with the number of its worker."""
+    """``count`` workers that ``start`` makes. Their events go on to ``events``, each with the number of its worker;
+    what all of them note of the program goes on once, without a number."""
 
     def __init__(self, count: int, start: Start, events: Events) -> None:
         self._start, self._events = start, events
+        self._noted: set[str] = set()
         self._changed = threading.Condition()
         self._slots = [_Slot(number) for number in range(count)]
         self._closing, self._lost = False, 0
@@ -253,7 +255,7 @@ class Cluster:
             if self._closing:
                 return
             pause = _PAUSE if time.monotonic() - begun > _LONG_LIFE else min(2 * pause, _LONGEST_PAUSE)
-            text = f"worker {slot.number} died and is started again" + (f": {printable(error)}" if error else "")
+            text = f"worker {slot.number} died; it is being restarted" + (f": {printable(error)}" if error else "")
             self._events.emit("worker_died", text=text, worker=slot.number, message=error)
             with self._changed:
                 self._changed.wait_for(lambda: self._closing, pause)
@@ -282,6 +284,13 @@ class Cluster:
                 slot.worker, slot.state, slot.sent, slot.cut = None, State(), 0, None
         return error
 
+    def _note(self, event: Event) -> None:
+        with self._changed:
+            if event.text in self._noted:
+                return
+            self._noted.add(event.text)
+        self._events.emit(event.kind, event.session, event.text, **event.fields)
+
     def _handle(self, slot: _Slot, message: dict[str, Any]) -> None:
         with self._changed:
             if "port" in message:
@@ -292,4 +301,7 @@ class Cluster:
             event = event_of(message["event"])
             if event.kind == "stopped":
                 slot.cut = event.fields["cut"]
+            if event.kind == "note":
+                self._note(event)
+                return
             self._events.emit(event.kind, event.session, event.text, worker=slot.number, **event.fields)

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import privml._core as _core
+from privml.context import Session
 from privml.engines.correlations import Correlations
+from privml.engines.interface import backend
 from privml.errors import ConfigError, InvalidInput, PeerDisconnected, PrivmlError, ProtocolError
 from privml.graph.state import State
 from privml.program import INPUT_OWNER, WEIGHTS_OWNER, Program
@@ -22,7 +24,7 @@ from privml.service.server import phases_of
 from privml.service.sessions import SessionServer
 from privml.session.agreement import Fields, agree
 from privml.session.connections import listening
-from privml.session.dealer import PendingSessions, SessionConnections, open_dealer, set_patience
+from privml.session.dealer import AHEAD, PendingSessions, SessionConnections, open_dealer, set_patience
 from privml.session.handshake import DEALER, DEALER_ROLE, answer_busy, receive_hello
 from privml.session.identity import check_addresses
 from privml.session.lanes import session_name
@@ -37,6 +39,8 @@ DEALER_CAPACITY = Capacity(workers=16)
 _MOST_REPLIES = 16
 # Seconds between two queries. The dealer does not learn the server's limit and waits longer than servers do.
 LONGEST_IDLE = 3600.0
+# Queries that are dealt ahead in one session.
+MOST_AHEAD = 1 << 20
 
 
 def deal(
@@ -71,7 +75,7 @@ def deal(
             hooks.on_listening(listener.port)
         text = f"dealing on port {listener.port}, program {program.hash[:12]}"
         events.emit("listening", text=text, port=listener.port, program=program.hash)
-        for line in program.told(spec.backend.dealt):
+        for line in program.notices(spec.backend.dealt):
             events.emit("note", text=line, note=line)
         dealer.run(sessions)
     return dealer.ended
@@ -117,7 +121,7 @@ class Dealer(SessionServer[SessionConnections]):
             self._tokens.add(token)
         if twice:
             connections.close()
-            raise ProtocolError("a session of its name is under way")
+            raise ProtocolError("a session of its name is running")
         self.enqueue(connections, session_name(token))
 
     def poll(self) -> None:
@@ -185,15 +189,20 @@ class Dealer(SessionServer[SessionConnections]):
 
 @dataclass(frozen=True, slots=True)
 class Dealt:
-    """One session that ended well: the shapes of its last query, and how many ``queries`` it had."""
+    """One session that ended well: the shapes of its last query, and how many ``queries`` it had; ``ahead``: they are
+    to come."""
 
     shapes: tuple[Shape, ...]
     seconds: float
     ledger: Ledger
     queries: int = 1
+    ahead: bool = False
 
     def __str__(self) -> str:
         shapes, cost = ", ".join(str(list(shape)) for shape in self.shapes), self.ledger.snapshot()
+        if self.ahead:
+            size = f"{cost.preprocess.sent / 1e6:.2f} MB"
+            return f"{self.queries} queries ahead for input {shapes}, {self.seconds:.2f} s; dealt {size}"
         count = "" if self.queries == 1 else f" of {self.queries} queries, the last one"
         return (
             f"a session{count} for input {shapes}, {self.seconds:.2f} s; dealt {cost.preprocess.bytes / 1e6:.2f} MB; "
@@ -215,10 +224,16 @@ def deal_session(
             raise InvalidInput(
                 f"a state of {bytes} bytes, but the dealer keeps at most {most} (its setting state_bytes)"
             )
+        _check_ahead(program, settings.spec, fields)
         if state is None:
             received.append(fields)
 
     with open_dealer(connections, settings, check) as session:
+        if AHEAD in received[-1]:
+            shapes, queries = checked_shapes(received[-1], program, limit), received[-1][AHEAD]["queries"]
+            _deal_ahead(session, program, shapes, received[-1][AHEAD])
+            _next(connections, _refuse_further, idle, settings.spec.deadline)  # until the parties have it all
+            return Dealt(shapes, time.monotonic() - start, session.ledger.frozen(), queries, ahead=True)
         while received:
             shapes = checked_shapes(received[-1], program, limit, program.held(session))[: len(program.inputs)]
             session.reserve(Correlations())  # as the others do: all parties take the same steps
@@ -230,6 +245,39 @@ def deal_session(
             check_next = partial(check, state=held) if held else partial(checked_shapes, program=program, limit=limit)
             received = _next(connections, check_next, idle, settings.spec.deadline)
     return Dealt(shapes, seconds, session.ledger.frozen(), queries)
+
+
+def _check_ahead(program: Program, spec: SessionSpec, fields: Fields) -> None:
+    """InvalidInput for a request of queries that are dealt ahead which the dealer cannot or will not fulfil."""
+    if AHEAD not in fields:
+        return
+    ahead = fields[AHEAD]
+    fits = isinstance(ahead, dict) and type(ahead.get("weights")) is bool and type(ahead.get("queries")) is int
+    if not fits or not 1 <= ahead["queries"] <= MOST_AHEAD:
+        raise InvalidInput(f"a dealer deals 1 to {MOST_AHEAD} queries ahead")
+    stores = spec.backend.stores
+    if stores is None:
+        raise InvalidInput("this dealer deals nothing ahead")
+    try:
+        stores.kinds(program, program.complete(fields["inputs"]), spec)
+    except ConfigError as error:
+        raise InvalidInput(str(error)) from None
+
+
+def _deal_ahead(session: Session, program: Program, shapes: Sequence[Shape], ahead: Fields) -> None:
+    """Each query is dealt as for a session of its own, since it is run in one."""
+    engine, stores = session.engine, backend(session.engine.name).stores
+    assert stores is not None
+    for query in range(ahead["queries"]):
+        alone = Session(engine, session.numerics)
+        with stores.dealing(engine, query, ahead["weights"]):
+            for output in program.results(alone, *shapes[: len(program.inputs)]):
+                reveal(output, to=INPUT_OWNER)
+        alone.close()
+
+
+def _refuse_further(fields: Fields) -> None:
+    raise InvalidInput("queries that were dealt ahead need no dealer")
 
 
 def _next(
@@ -244,7 +292,7 @@ def _next(
             raise refused[0]
         check(fields)
         if received and received[0] != fields:
-            raise ProtocolError("the parties 0 and 1 told the dealer different things")
+            raise ProtocolError("the parties 0 and 1 sent the dealer different fields")
         received.append(fields)
         return None, {}
 

@@ -65,7 +65,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Everything, in the order in which it is worth mending. Opens no connection beyond this machine."""
+    """Everything, in the order in which to repair it. Opens no connection beyond this machine."""
     return [*_core(), *_packages(), *_processor(), *_graphics(), *_system(), *_secrecy(), *_clock(), *_network()]
 
 
@@ -85,7 +85,7 @@ def examine_identity(tls: Tls) -> list[Finding]:
         if not demanded:
             found, advice = (
                 "any name of the authority",
-                f"parties that dial it need {setting}=..., its certificate's name",
+                f"parties that connect to it need {setting}=..., its certificate's name",
             )
             findings.append(Finding(f"name of the {role}", LACKING, found, advice))
             continue

@@ -170,21 +170,7 @@ def report_nodes(session: Session, program: Program, shapes: Sequence[Any], prog
     these shapes."""
     if progress is None or session.ledger is None:
         return
-    sizes, left, done = program.layer_bytes(shapes), len(program.layers), 0
-    total = sum(sizes.get(layer, 0) for layer in program.layers)
-    if total == 0:
-        sizes, total = dict.fromkeys(program.layers, 1), left
-
-    def on_node(event: str, name: str) -> None:
-        nonlocal done, left
-        if event == "start":
-            progress(done, total, name)
-            return
-        done, left = done + sizes.get(name, 0), left - 1
-        if left == 0:
-            progress(total, total, "done")
-
-    session.ledger.on_node.append(on_node)
+    session.ledger.on_node.append(program.follow(shapes, progress))
 
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)

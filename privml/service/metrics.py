@@ -14,7 +14,6 @@ from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
-from privml.engines.interface import backend
 from privml.errors import ConfigError
 from privml.service.events import REASONS, Event
 from privml.session.identity import is_loopback, parse_address
@@ -105,10 +104,10 @@ class Metrics:
         self._prometheus = prometheus
         self._registry = prometheus.CollectorRegistry()
         prometheus.ProcessCollector(registry=self._registry)
-        self._sessions = self._counter("sessions", "Sessions that have ended, by how.", result=RESULTS)
+        self._sessions = self._counter("sessions", "Ended sessions, by result.", result=RESULTS)
         self._queries = self._counter("queries", "Queries answered.")
-        self._refusals = self._counter("refusals", "Connections that got no session, by why.", reason=REASONS)
-        self._bytes = self._counter("bytes", "Bytes of sessions that have ended.", phase=PHASES, direction=DIRECTIONS)
+        self._refusals = self._counter("refusals", "Refused connections, by reason.", reason=REASONS)
+        self._bytes = self._counter("bytes", "Bytes of ended sessions.", phase=PHASES, direction=DIRECTIONS)
         self._phases = self._histogram("phase_seconds", "Seconds of answered queries, by phase.", phase=PHASES)
         self._answers = self._histogram("query_seconds", "Seconds from a query's start to its answer.")
         self._waits = self._histogram("wait_seconds", "Seconds that sessions waited for a worker.")
@@ -133,17 +132,17 @@ class Metrics:
 
     def read(self, service: Watched, preprocessing: StoreHalf | None) -> None:
         """Adds gauges that read the state of ``service`` and its store."""
-        self._gauge("ready", "1 when a client that comes now is taken.", lambda: float(service.ready))
+        self._gauge("ready", "1 if a new client would be accepted.", lambda: float(service.ready))
         self._gauge("running", "Sessions under way.", lambda: service.running)
         self._gauge("waiting", "Sessions in the queue.", lambda: service.waiting)
-        self._gauge("half_open", "Connections that have not said yet what they want.", lambda: service.half_open)
+        self._gauge("half_open", "Connections whose hello is not complete.", lambda: service.half_open)
         if preprocessing is None:
             return
         store = preprocessing.store
-        self._gauge("store_queries", "Queries of the store's size that it holds.", lambda: store.queries_left)
-        for rank in range(0 if backend(store.header.engine).by_kind else 2):  # no gauge is for a store by kinds
+        self._gauge("store_queries", "Queries that the store still holds.", lambda: store.queries_left)
+        for rank in range(0 if preprocessing.stores.whole else 2):  # of whole queries their number says all
             name = f"store_correlations_from_{('server', 'client')[rank]}"
-            self._gauge(name, "Correlations left in the store, by who sends.", lambda rank=rank: store.left()[rank])
+            self._gauge(name, "Correlations left in the store, by sender.", lambda rank=rank: store.left()[rank])
 
     def text(self) -> tuple[str, bytes]:
         """Content type and text of all metrics."""

@@ -12,17 +12,17 @@ from typing import Any
 import privml._core as _core
 from privml.context import Session
 from privml.engines.base import Engine
-from privml.engines.correlations import Correlations, OtChoice
+from privml.engines.correlations import Correlations
+from privml.engines.stores import Need
 from privml.errors import ConfigError, InvalidInput, ProtocolError
 from privml.graph.state import State
 from privml.program import Program
 from privml.service.aborts import Aborts
 from privml.service.choose_ot import choice_fields, choice_in, forecasts, reason
 from privml.service.options import DEFAULT_SPEC, LARGEST_QUERY, QueryLimit
-from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree, confirm, expect_confirmation
 from privml.session.ledger import Snapshot
-from privml.session.preprocessing import Allotment, Need, Preprocessing, StoreHalf
+from privml.session.preprocessing import Allotment, StoreHalf
 from privml.session.session import Settings, ask_dealer, engine_opener
 from privml.session.supply import MOST_QUERIES, Supply
 from privml.spec import LinkProfile, SessionSpec, checked_spec
@@ -52,22 +52,10 @@ def settings_of(program: Program, spec: SessionSpec = DEFAULT_SPEC, preprocessin
     if spec.numerics not in (program.numerics, chosen.numerics(spec.engine)):
         raise ConfigError("the program has formats of its own, other than those of spec.numerics: leave out numerics")
     if preprocessing is not None and chosen.stores:
-        preprocessing.expect_engine(chosen.name, getattr(spec.engine, "ring", None))
-        if spec.ot.security != preprocessing.ot.security:
-            raise ConfigError(
-                f"ot.security={spec.ot.security}, but the correlations of {preprocessing.store} are "
-                f"{preprocessing.ot.security}"
-            )
-        if preprocessing.prepared and getattr(spec.engine, "linear", None) == "ot":
-            raise ConfigError(f"engine.linear=ot uses no prepared products, which {preprocessing.store} holds")
-        made, wanted = preprocessing.store.header.noise, getattr(spec.engine, "noise", "")
-        if preprocessing.prepared and made != wanted:
-            raise ConfigError(
-                f"engine.noise={wanted}, but the products of {preprocessing.store} were prepared with "
-                f"engine.noise={made}"
-            )
+        preprocessing.check(spec)
         _expect_weights(program, preprocessing)
-    return Settings.of(replace(spec, numerics=program.numerics), program, preprocessing)
+    stored = preprocessing is not None and chosen.dealt
+    return Settings.of(replace(spec, numerics=program.numerics, stored=stored), program, preprocessing)
 
 
 def _expect_weights(program: Program, store: StoreHalf) -> None:
@@ -97,153 +85,90 @@ class NeedsNewSession(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What was agreed on: the inputs' ``shapes``, how the session runs (``spec``, with the transfers that were chosen
-    and the link that both reckon with), the ``correlations`` that the run draws, and their source: the store's
-    ``allotment``, or (None) the session itself. ``allowance``: see ``Allowance``. ``supply``: of the session; the run
-    uses its next products if ``spec`` says so."""
+    """What was agreed on: the inputs' ``shapes``; how the session runs (``spec``, with the transfers that were chosen,
+    ``why``, and the link that both reckon with); the source of its correlations: the store's ``allotment``, or (None)
+    the session itself, which has to make ``stock`` ahead of the run. ``asked``: what the client has announced, which a
+    dealer gets too. ``supply``: of the session; the run uses its next products if ``spec`` says so."""
 
+    service: Service
     shapes: tuple[Shape, ...]
     spec: SessionSpec
-    correlations: Correlations
-    allotment: Allotment | None = None
-    preprocessing: Preprocessing | None = None
-    why: str = ""
+    stock: Any
     allowance: Allowance = Allowance()
+    allotment: Allotment | None = None
+    why: str = ""
+    asked: dict[str, Any] = field(default_factory=dict)
     supply: Supply = field(default_factory=Supply)
-    program: Program | None = None
 
     def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         """See ``open_session``."""
-        if self.allotment is None or self.preprocessing is None:
-            return self.spec.backend.open(channels, rank, replace(self.spec, test_seed=test_seed))
-        lanes = channels[: self.spec.threads]
-        return self.preprocessing.open(lanes, rank, self.spec, self.allotment, self.correlations)
+        store = self.service.preprocessing
+        if self.allotment is not None and store is not None:
+            return store.open(channels, rank, self.spec, self.allotment, self._need)
+        settings = replace(self.service.settings, spec=self.spec)
+        return engine_opener(settings, self.asked)(channels, rank, test_seed)
 
     def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
         """For a further query of ``session``, on its ``channels``: what ``open`` does for the first one."""
-        if self.allotment is not None and self.preprocessing is not None:
-            self.preprocessing.draw(session.engines.whole, self.spec, self.allotment, self.correlations)
-        else:
-            self.spec.backend.hold(session.engines.whole, self.supply.take() if self.spec.prepared else {}, self.spec)
+        engine, store, stores = session.engines.whole, self.service.preprocessing, self.spec.backend.stores
+        if self.spec.dealt:
+            ask_dealer(channels[1], self.asked)
+        elif self.allotment is not None and store is not None:
+            store.draw(engine, self.spec, self.allotment, self._need)
+        elif stores is not None:
+            stores.hold(engine, self.supply.take() if self.spec.prepared else {}, self.spec)
 
     def prepare(self, session: Session) -> Snapshot:
         """Prepares products of further queries of the same shapes; returns what that cost this party."""
-        if self.allowance.prepare == 0 or self.program is None:
+        if self.allowance.prepare == 0:
             return Snapshot()
-        shapes = self.program.following(self.shapes)
-        return self.supply.fill(session, self.program, shapes, self._direct, self.allowance.prepare)
+        direct = replace(self.spec, prepared=frozenset())
+        return self.supply.fill(session, self._program, self._following, direct, self.allowance.prepare)
 
     @property
-    def _direct(self) -> SessionSpec:
-        """A query for which nothing is prepared."""
-        return replace(self.spec, prepared=frozenset())
-
-    @property
-    def ot(self) -> OtChoice:
-        """What makes the correlations."""
-        return self.spec.ot
-
-    @property
-    def stock(self) -> Correlations:
-        """What the session has to make ahead of the run."""
-        return self.correlations.stock if self.allotment is None else Correlations()
-
-    @property
-    def next_stock(self) -> Correlations:
+    def next_stock(self) -> Any:
         """``stock`` of another query of the same shapes, once ``prepare`` has done what it does."""
-        if self.allotment is not None or self.program is None:
-            return self.stock
-        shapes = self.program.following(self.shapes)
-        places = self.supply.places if self.supply.shapes == shapes else frozenset()
-        return self.program.correlations(shapes, replace(self.spec, prepared=places)).stock
+        places = self.supply.places if self.supply.shapes == self._following else frozenset()
+        return demanded(self._program, self._following, replace(self.spec, prepared=places), True, self.allotment)
+
+    @property
+    def _program(self) -> Program:
+        return self.service.program
+
+    @property
+    def _following(self) -> tuple[Shape, ...]:
+        return self._program.following(self.shapes)
+
+    @property
+    def _need(self) -> Need:
+        return needed(self._program, self.shapes, self.spec)
 
     @property
     def source(self) -> str:
         """Where the correlations came from, for people."""
-        if self.allotment is not None:
-            return f"from {self.preprocessing}"
-        made = f"made by {self.ot}" + (f" (ot=auto: {self.why})" if self.why else "")
-        return made if self.preprocessing is None else f"{made}, since too few are left in {self.preprocessing}"
-
-
-@dataclass(frozen=True, slots=True)
-class DealtTerms:
-    """``Terms`` of a session with a dealer, which learns the inputs' ``shapes`` too: it gets what the client has
-    ``asked`` for."""
-
-    shapes: tuple[Shape, ...]
-    settings: Settings
-    allowance: Allowance = Allowance()
-    asked: dict[str, Any] = field(default_factory=dict)
-    stock: Correlations = Correlations()
-    next_stock: Correlations = Correlations()
-    source: str = "dealt by party 2"
-
-    def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
-        """See ``open_session``."""
-        return engine_opener(self.settings, self.asked)(channels, rank, test_seed)
-
-    def prepare(self, session: Session) -> Snapshot:
-        """See ``Terms``."""
-        return Snapshot()
-
-    def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
-        """See ``Terms``."""
-        ask_dealer(channels[1], self.asked)
-
-
-@dataclass(frozen=True, slots=True)
-class ActiveTerms:
-    """``Terms`` of a session that is secure against a peer that deviates; ``stock`` is what the run draws, which for
-    the ``first`` query is more: it shares the weights. A session on a store has one query, because the key is the
-    query's.
-    """
-
-    shapes: tuple[Shape, ...]
-    service: Service
-    ot: OtChoice
-    first: bool = True
-    allowance: Allowance = Allowance()
-    allotment: Allotment | None = None
-    why: str = ""
-
-    @property
-    def stock(self) -> dict[str, Any]:
-        return demand_of(self.service, self.shapes, not self.first)
-
-    @property
-    def next_stock(self) -> dict[str, Any]:
-        return demand_of(self.service, self.service.program.following(self.shapes), further=True)
-
-    @property
-    def source(self) -> str:
         store = self.service.preprocessing
+        if self.spec.dealt:
+            return "dealt by party 2"
         if self.allotment is not None:
             return f"from {store}"
-        made = f"made by {self.ot}" + (f" (ot=auto: {self.why})" if self.why else "")
-        return made if store is None else f"{made}, since {store} does not suffice"
-
-    def open(self, channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
-        """See ``open_session``."""
-        settings, store = self.service.settings, self.service.preprocessing
-        if self.allotment is None or not isinstance(store, ActivePreprocessing):
-            return engine_opener(_choosing(settings, self.ot))(channels, rank, test_seed)
-        return store.open(channels[0], rank, self.allotment, settings.spec.engine.truncation)
-
-    def prepare(self, session: Session) -> Snapshot:
-        """See ``Terms``."""
-        return Snapshot()
-
-    def go_on(self, session: Session, channels: Sequence[_core.Channel]) -> None:
-        """See ``Terms``."""
+        made = f"made by {self.spec.ot}" + (f" (ot=auto: {self.why})" if self.why else "")
+        return made if store is None else f"{made}, since too little is left in {store}"
 
 
-AnyTerms = Terms | DealtTerms | ActiveTerms
+def demanded(
+    program: Program, shapes: Sequence[Shape], spec: SessionSpec, further: bool, allotment: Allotment | None
+) -> Any:
+    """What a session makes ahead of its first query, which may draw more, for it shares the weights, or of a
+    ``further`` one: nothing beside an ``allotment``."""
+    demand = None if allotment is not None else program.demand(shapes, spec, further)
+    return Correlations() if demand is None else demand
 
 
-def _choosing(settings: Settings, ot: OtChoice) -> Settings:
-    """``settings`` with the transfers that were agreed on."""
-    return replace(settings, spec=replace(settings.spec, ot=ot))
+def needed(program: Program, shapes: Sequence[Shape], spec: SessionSpec) -> Need:
+    """What a query takes from a store."""
+    stores = spec.backend.stores
+    assert stores is not None
+    return stores.need(program, shapes, spec)
 
 
 def announced(program: Program, shapes: Sequence[Shape], state: State | None) -> dict[str, Any]:
@@ -261,9 +186,9 @@ def request_query(
     service: Service,
     shapes: Sequence[Shape],
     ahead: bool = False,
-    held: AnyTerms | None = None,
+    held: Terms | None = None,
     state: State | None = None,
-) -> AnyTerms:
+) -> Terms:
     """Client: announces the shapes, and whether correlations are to be made ``ahead`` of a next query. ``held``: the
     terms that the session was opened with, None if it is to be opened; ``state``: what it keeps, if it does.
 
@@ -279,7 +204,7 @@ def request_query(
         agreed = _agreed(service, held, verdict)
         allotment, start = None, verdict.get("start")
         if store is not None and start is not None:
-            allotment = confirm(channel, lambda: store.claim(start, _stored(service, agreed, shapes)))
+            allotment = confirm(channel, lambda: store.claim(start, _need(service, agreed, shapes)))
     allowance, shapes = _allowance_of(verdict, ahead), tuple(shapes)
     _refuse_shortage(service, agreed, shapes, allotment, store)
     choice = None
@@ -293,10 +218,10 @@ def grant_query(
     channel: _core.Channel,
     service: Service,
     allowance: Allowance = Allowance(),
-    held: AnyTerms | None = None,
+    held: Terms | None = None,
     state: State | None = None,
     hold: Callable[[int], None] = lambda bytes: None,
-) -> AnyTerms:
+) -> Terms:
     """Server: checks the client's shapes and answers with the ``allowance``. InvalidInput, which the client gets too,
     if they do not fit; IdentityError for a client whose sessions have failed too often. ``held``, ``state``: see
     ``request_query``; ``hold`` gets the bytes that the session keeps after the query, and raises InvalidInput if these
@@ -311,17 +236,17 @@ def grant_query(
         hold(service.program.state_bytes(shapes))
         if store is not None:
             _expect_weights(service.program, store)  # they may have been replaced since the server began
-        allotment = None if store is None else store.allot(theirs, _stored(service, agreed, shapes))
+        allotment = None if store is None else store.allot(theirs, _need(service, agreed, shapes))
         ahead = allowance.ahead and allowance.queries > 0 and theirs.get("ahead") is True
         # A small ring tolerates few failed sessions, and a client may leave while something is made ahead.
         small = settings.backend.actively_secure and settings.spec.engine.ring == 32
         waits = not settings.backend.dealt and not small
         ahead = ahead and allotment is None and waits
         given = replace(allowance, ahead=ahead, prepare=allowance.prepare if ahead else 0)
-        if settings.backend.actively_secure and allotment is not None:
+        if store is not None and store.stores.whole and allotment is not None:
             given = replace(given, queries=0)
         fields = given.fields() | ({} if store is None else {"start": allotment and list(allotment.start)})
-        if held is None and settings.backend.reckons_with_link(settings.spec):
+        if held is None and settings.backend.uses_link(settings.spec):
             fields |= link_fields(agreed.link)
         short = store is not None and allotment is None and store.when_empty == "refuse"
         if settings.backend.dealt or held is not None or allotment is not None or settings.spec.ot.decided or short:
@@ -339,12 +264,6 @@ def grant_query(
     return _terms(service, agreed, asked, (shapes, given, *further), held)
 
 
-def demand_of(service: Service, shapes: Sequence[Shape], further: bool = False) -> dict[str, Any]:
-    """What an actively secure query draws, the first one of a session or a further one."""
-    spec = service.settings.spec
-    return service.program.demand(shapes, spec, further)
-
-
 def _allowance_of(verdict: dict[str, Any], requested: bool) -> Allowance:
     """What the server allows; ProtocolError for what no server sends."""
     queries, idle, ahead = (verdict.get(name) for name in ("queries", "idle", "ahead"))
@@ -357,22 +276,22 @@ def _allowance_of(verdict: dict[str, Any], requested: bool) -> Allowance:
     return Allowance(queries, float(idle), ahead, prepare)
 
 
-def _supplied(agreed: SessionSpec, held: AnyTerms | None, shapes: Sequence[Shape]) -> SessionSpec:
+def _supplied(agreed: SessionSpec, held: Terms | None, shapes: Sequence[Shape]) -> SessionSpec:
     """How a further query of a session runs that may have prepared products for inputs of these shapes: both parties
-    have them alike."""
-    if not isinstance(held, Terms):
+    agree on them."""
+    if held is None:
         return agreed
     fits = held.supply.shapes == tuple(shapes)
     return replace(agreed, prepared=held.supply.places if fits else frozenset())
 
 
-def _agreed(service: Service, held: AnyTerms | None, verdict: dict[str, Any] | None = None) -> SessionSpec:
+def _agreed(service: Service, held: Terms | None, verdict: dict[str, Any] | None = None) -> SessionSpec:
     """How the session runs, but for transfers that are not chosen yet: with the server's link where that counts, which
     a client finds in its ``verdict``."""
-    if isinstance(held, Terms):
+    if held is not None:
         return held.spec
     spec = service.settings.spec
-    if not service.settings.backend.reckons_with_link(spec):
+    if not service.settings.backend.uses_link(spec):
         return spec
     return replace(spec, link=spec.expected_link if verdict is None else link_in(verdict), simulated=None)
 
@@ -388,16 +307,12 @@ def link_in(fields: dict[str, Any]) -> LinkProfile:
     if isinstance(named, list) and len(named) == 2 and all(type(number) in (int, float) for number in named):
         with contextlib.suppress(ConfigError, OverflowError):
             return LinkProfile(float(named[0]), float(named[1]))
-    raise ProtocolError("the peer does not say which link it reckons with")
+    raise ProtocolError("the peer does not say which link it assumes")
 
 
-def _stored(service: Service, agreed: SessionSpec, shapes: Sequence[Shape]) -> Any:
-    """What a query on inputs of these shapes takes from the store: a ``Need``, or the demand of an actively secure
-    one."""
-    if service.settings.backend.actively_secure:
-        return demand_of(service, shapes)
-    spec = _drawing(service, agreed, shapes)
-    return Need(service.program.correlations(shapes, spec), bool(spec.prepared))
+def _need(service: Service, agreed: SessionSpec, shapes: Sequence[Shape]) -> Need:
+    """What a query on inputs of these shapes takes from the store."""
+    return needed(service.program, shapes, _drawing(service, agreed, shapes))
 
 
 def _drawing(service: Service, agreed: SessionSpec, shapes: Sequence[Shape]) -> SessionSpec:
@@ -410,9 +325,9 @@ def _drawing(service: Service, agreed: SessionSpec, shapes: Sequence[Shape]) -> 
     return replace(agreed, ot=store.ot, link=store.link or agreed.link, prepared=prepared)
 
 
-def _store_for(service: Service, held: AnyTerms | None) -> StoreHalf | None:
+def _store_for(service: Service, held: Terms | None) -> StoreHalf | None:
     """The store that a query may draw from: none in a session that makes its correlations, under other secrets."""
-    return None if isinstance(held, (Terms, ActiveTerms)) and held.allotment is None else service.preprocessing
+    return None if held is not None and held.allotment is None else service.preprocessing
 
 
 def _refuse_shortage(
@@ -424,7 +339,7 @@ def _refuse_shortage(
 ) -> None:
     """Both parties come to the same end: the server has said whether its store suffices."""
     if store is not None and allotment is None:
-        store.refuse_shortage(_stored(service, agreed, shapes))
+        store.refuse_shortage(_need(service, agreed, shapes))
 
 
 def _terms(
@@ -432,29 +347,24 @@ def _terms(
     agreed: SessionSpec,
     asked: dict[str, Any],
     settled: tuple[Any, ...],
-    held: AnyTerms | None,
-) -> AnyTerms:
+    held: Terms | None,
+) -> Terms:
     """``asked``: what was announced; ``settled``: the shapes, the allowance, the allotment, and the transfers that
     ot=auto has chosen, if they were to be chosen."""
     shapes, allowance, allotment, choice = (*settled, None)[:4]
-    settings, store = service.settings, service.preprocessing
-    if settings.backend.dealt:
-        return DealtTerms(shapes, settings, allowance, asked)
-    ot, why = settings.spec.ot, ""
+    store, spec, why = service.preprocessing, agreed, "" if held is None else held.why
+    whole = store is not None and store.stores.whole
+    if held is not None and held.allotment is not None and (allotment is None or whole):
+        raise NeedsNewSession
     if choice is not None:
-        ot, why = replace(choice[0], refill=ot.refill), choice[1]
-    if isinstance(held, (Terms, ActiveTerms)):
-        if held.allotment is not None and (allotment is None or settings.backend.actively_secure):
-            raise NeedsNewSession
-        ot, why = held.ot, held.why
-    if settings.backend.actively_secure:
-        allowance = allowance if allotment is None else replace(allowance, queries=0, ahead=False)
-        return ActiveTerms(shapes, service, ot, held is None, allowance, allotment, why)
-    half = store if isinstance(store, Preprocessing) else None
-    spec = replace(agreed, ot=ot) if allotment is None else _drawing(service, agreed, shapes)
-    drawn = service.program.correlations(shapes, spec)
-    supply = held.supply if isinstance(held, Terms) else Supply()
-    return Terms(shapes, spec, drawn, allotment, half, why, allowance, supply, service.program)
+        spec, why = replace(spec, ot=replace(choice[0], refill=spec.ot.refill)), choice[1]
+    if allotment is not None:
+        spec = _drawing(service, spec, shapes)
+        if whole:
+            allowance = replace(allowance, queries=0, ahead=False)
+    stock = demanded(service.program, shapes, spec, held is not None, allotment)
+    supply = Supply() if held is None else held.supply
+    return Terms(service, shapes, spec, stock, allowance, allotment, why, asked, supply)
 
 
 def checked_shapes(

@@ -74,12 +74,20 @@ class Addresses:
     dealer: str | None = None
 
 
-def addresses_of(given: str | Addresses, spec: SessionSpec) -> Addresses:
+def addresses_of(given: str | Addresses, spec: SessionSpec, stored: bool = False) -> Addresses:
     """``given`` as ``Addresses``; ConfigError for a dealer whose engine has none, and for an engine without its
-    dealer."""
+    dealer. ``stored``: queries take what a dealer deals from a store, so that there must be no dealer."""
     checked_spec(spec)
     addresses = Addresses(given) if isinstance(given, str) else given
     engine = spec.backend
+    if engine.dealt and stored:
+        if addresses.dealer is not None:
+            raise ConfigError(
+                f"the store has what the dealer dealt, and no dealer takes part: leave out the address "
+                f"{addresses.dealer}, or the store",
+                command_line=f"preprocessing=... stands in place of dealer={addresses.dealer}: leave out one of them",
+            )
+        return addresses
     if engine.dealt and addresses.dealer is None:
         why = f"engine={engine.name} has a dealer: give its address, "
         raise ConfigError(f"{why}Addresses(server, dealer)", command_line=f"{why}dealer=host:port")

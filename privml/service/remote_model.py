@@ -20,7 +20,8 @@ import torch
 
 from privml.errors import ConfigError, InvalidInput, PeerDisconnected
 from privml.program import Program
-from privml.service.client import Client, checked_inputs
+from privml.service.client import Client
+from privml.service.inputs import checked_inputs
 from privml.service.options import DEFAULT_SPEC, Addresses
 from privml.spec import SessionSpec
 
@@ -81,7 +82,7 @@ class RemoteModel(torch.nn.Module):
         for value in inputs:
             if isinstance(value, torch.Tensor) and value.requires_grad:
                 raise InvalidInput(
-                    "an input requires a gradient, and none comes back from a private query: pass x.detach(), or call "
+                    "an input requires a gradient, and a private query returns none: pass x.detach(), or call "
                     "under torch.no_grad() what makes x"
                 )
         outputs: Sequence[torch.Tensor]
@@ -99,7 +100,9 @@ class RemoteModel(torch.nn.Module):
 
     def train(self, mode: bool = True) -> RemoteModel:
         if mode:
-            raise ConfigError("a remote model only infers: its weights are another party's; leave it in eval mode")
+            raise ConfigError(
+                "a remote model only runs inference, because another party owns its weights; leave it in eval mode"
+            )
         return super().train(False)
 
     def close(self) -> None:

@@ -70,7 +70,7 @@ def serve(
     each other or missing weights, CorruptFile and StoreError for ``limits.aborts``, and what a callback raises.
     """
     refuse_moved("serve", moved)
-    addresses = addresses_of(listen, spec)
+    addresses = addresses_of(listen, spec, preprocessing is not None)
     if program.weights is None and program.weight_specs:
         raise ConfigError("the server needs the program's weights (weights.safetensors)")
     settings = settings_of(program, spec, preprocessing)
@@ -90,7 +90,7 @@ def serve(
             hooks.on_listening(listener.port)
         text = f"listening on port {listener.port}, program {program.hash[:12]}"
         events.emit("listening", text=text, port=listener.port, program=program.hash)
-        for line in program.told(spec.backend.dealt):
+        for line in program.notices(spec.backend.dealt):
             events.emit("note", text=line, note=line)
         return server.run(limits.queries)
 
@@ -122,7 +122,7 @@ def aborts_of(spec: SessionSpec, file: str | Path | None) -> Aborts:
 
 
 # Why this party ended a session between two queries.
-GAVE_WAY = "it was idle and gave way"
+GAVE_WAY = "it was idle and another session needed its place"
 PAST_HALF = "too little of its time was left for another query"
 
 
@@ -203,7 +203,7 @@ class Server(SessionServer[ClientRequest]):
         if magic == LANE_MAGIC:
             return self._pending_lanes.receive(channel)
         if magic != MAGIC:
-            raise ProtocolError("its first bytes are neither a hello nor a further connection")
+            raise ProtocolError("its first bytes are neither a hello nor those of a further connection")
         greeting = receive_hello(channel, self._service.settings.hello(0, "server"), greeted=True)
         token = session_token(greeting.ours, greeting.theirs)
         forget = partial(self._pending_lanes.forget, token)

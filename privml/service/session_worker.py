@@ -17,7 +17,7 @@ from privml.context import Session
 from privml.errors import PeerDisconnected, ProtocolError
 from privml.program import INPUT_OWNER
 from privml.service.events import Progress, report_nodes
-from privml.service.negotiation import Allowance, AnyTerms, NeedsNewSession, Service, Shape, grant_query
+from privml.service.negotiation import Allowance, NeedsNewSession, Service, Shape, Terms, grant_query
 from privml.session.connections import Link
 from privml.session.ledger import Ledger, begin_query, between_queries, make_ahead
 from privml.session.session import EngineOpener
@@ -103,7 +103,7 @@ def answer_queries(
     secure engine that counts against the client (``privml.service.aborts``).
     """
     start, weights = time.monotonic(), service.program.weights
-    agreed: list[AnyTerms] = []
+    agreed: list[Terms] = []
     channel = link.channels[0]
 
     def agree(channel: _core.Channel) -> EngineOpener:
@@ -130,7 +130,7 @@ def answer_queries(
                 if service.settings.backend.actively_secure and not limits.leaving:  # it may have seen an attempt fail
                     raise
                 return "the client left"
-            with between_queries(link.channels[:2] if service.settings.backend.dealt else link.channels[:1]):
+            with between_queries(link.channels[:2] if service.settings.spec.dealt else link.channels[:1]):
                 idle = limits.idle
                 if not _next_requested(channel, idle):
                     late = time.monotonic() - done >= idle
@@ -150,7 +150,7 @@ def answer_queries(
             begin_query(session)
 
 
-def _run(session: Session, service: Service, terms: AnyTerms, progress: Progress | None) -> None:
+def _run(session: Session, service: Service, terms: Terms, progress: Progress | None) -> None:
     report_nodes(session, service.program, terms.shapes, progress)
     session.reserve(terms.stock)
     for output in service.program.results(session, *terms.shapes[: len(service.program.inputs)]):

@@ -162,7 +162,7 @@ class Dispatcher(Generic[RequestType]):
     def at_limit(self, name: str) -> bool:
         """Whether one more request of this name would be rejected, even if the queue is not full."""
         most = self._capacity.sessions_per_name
-        if not most or not name:  # peers without certificates are not told apart
+        if not most or not name:  # peers without certificates are all alike
             return False
         with self._changed:
             present = (*self._running, *(each for _, each in self._waiting))
@@ -316,7 +316,7 @@ class SessionServer(Generic[RequestType]):
         left = self._cut_at - time.monotonic()
         seconds = self.dispatcher.retry_after() if left == math.inf else float(max(round(left), 1))
         self.refuse_busy(request, seconds)
-        self.refuse(ServiceBusy(f"asked to come again in {seconds:g} seconds", seconds), request.peer, request.address)
+        self.refuse(ServiceBusy(f"asked to retry in {seconds:g} seconds", seconds), request.peer, request.address)
 
     @property
     def too_long(self) -> str:
@@ -384,7 +384,7 @@ class SessionServer(Generic[RequestType]):
         self.closing = True
         waiting, running = self.dispatcher.drain(), self.dispatcher.running
         seconds = self._capacity.drain_seconds
-        text = f"ending: {running} session(s) under way have {seconds:g} seconds" if self._stop.draining else ""
+        text = f"ending: {running} running session(s) have {seconds:g} seconds" if self._stop.draining else ""
         self.events.emit("draining", text=text, running=running, waiting=len(waiting))
         for request in waiting:
             self.reject(request)

@@ -12,6 +12,7 @@ import torch
 
 from privml.errors import ConfigError, PeerDisconnected, ServiceBusy, StateLost
 from privml.graph.state import State
+from privml.service.inputs import checked_inputs
 
 if TYPE_CHECKING:
     from privml.service.client import Answer, Client, ClientSession
@@ -49,10 +50,8 @@ class Steps:
         for a session that is over; for the first step what opening a session raises, and ServiceBusy once
         ``retries`` are used up; SecurityAbort and ProtocolError as they are, which end the session too.
         """
-        from privml.service.client import checked_inputs
-
         if not self._one.acquire(blocking=False):
-            raise ConfigError("a step of this session is under way: its steps come one after another")
+            raise ConfigError("a step of this session is running: send its steps one after another")
         try:
             program = self._client.program
             checked = checked_inputs(program, program.ordered(inputs))

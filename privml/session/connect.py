@@ -93,7 +93,7 @@ def connect(
 
 
 def of_program(session: Session) -> Session:
-    """A session of a program of the user's own: while it is entered the parties' global generators are alike, and
+    """A session of a program of the user's own: while it is entered the parties' global generators are equal, and
     errors name the program's lines."""
     assert session.common_seed is not None and session.transcript is not None
     session.generators = CommonGenerators(session.common_seed)
@@ -137,7 +137,7 @@ def accept_peer(
     """The first connection, with ``options`` (see ``accept_options``), whose hello matches ``hello()``; it is not sent
     yet. ``on_wait`` is called with the seconds waited while there is no connection.
 
-    Port scanners and other strangers, which send something else, half a TLS handshake or nothing, keep no party out:
+    Port scanners and other connections that send something else, half a TLS handshake or nothing block no party:
     each connection's hello is read on a thread of its own, and a warning names the reason of each refusal. Connections
     are accepted for ``deadline`` seconds; an accepted one may take as long for each read of its hello. Raises
     HandshakeMismatch as soon as a hello has other settings, and at the end the reason why the last connection was

@@ -113,7 +113,7 @@ def following(
     try:
         return attempt(further, options)
     except ServiceMoved:
-        raise ProtocolError(f"the server sends its clients on to {further}, which sends them on again") from None
+        raise ProtocolError(f"the server redirects its clients to {further}, which redirects them again") from None
 
 
 # ---- channels

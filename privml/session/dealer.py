@@ -3,7 +3,7 @@
 their session by the token of that handshake.
 
 Party 0 opens two connections to the dealer, one for what is dealt ahead of time; party 1 opens one. Wire layout of
-each: 8 bytes magic, 32 bytes token, 1 byte rank, 1 byte number of the connection. The token tells sessions apart; it
+each: 8 bytes magic, 32 bytes token, 1 byte rank, 1 byte number of the connection. The token names the session; it
 is not a key. Under TLS both connections of a party must show the same names, and the three parties different ones;
 the engine's keys prove again that they belong to one session.
 """
@@ -38,7 +38,9 @@ PLACES = ((0, 0), (0, 1), (1, 0))
 # Incomplete sessions at a time, each of two connections at most.
 MOST_WAITING = 256
 # Parties 0 and 1 may exchange much without the dealer, which waits for them this many times their deadline.
-_PATIENCE = 5
+PATIENCE = 5
+# Of the request of parties that want queries dealt ahead.
+AHEAD = "ahead"
 
 
 def dealer_connections(rank: int) -> int:
@@ -141,7 +143,7 @@ class PendingSessions:
             connections.channels[place] = channel
             complete = self._waiting.pop(token) if connections.complete else None
         if gone is not None:
-            self._log(f"a session was given up: too many wait for their other party, most of them of {gone.first!r}")
+            self._log(f"a session was dropped: too many wait for their other party, most of them of {gone.first!r}")
             gone.close()
         return complete
 
@@ -161,7 +163,7 @@ class PendingSessions:
                 del self._waiting[connections.token]
         for connections in late:
             came = sorted({rank for rank, _ in connections.channels})
-            self._log(f"a session was given up after {self._patience:g} seconds: only party {came} came")
+            self._log(f"a session was dropped after {self._patience:g} seconds: only party {came} came")
             connections.close()
 
     def close(self) -> None:
@@ -251,7 +253,7 @@ def open_dealer(
 def set_patience(connections: SessionConnections, deadline: float) -> None:
     """Sets how long the dealer waits in a query's run, for parties with this ``deadline`` in seconds."""
     for channel in connections.channels.values():
-        channel.set_deadline(_PATIENCE * deadline)
+        channel.set_deadline(PATIENCE * deadline)
 
 
 def accept_session(listener: _core.TcpListener, spec: SessionSpec) -> SessionConnections:
@@ -273,7 +275,7 @@ def accept_session(listener: _core.TcpListener, spec: SessionSpec) -> SessionCon
 def expect_no_request(request: Fields) -> None:
     """For programs whose parties send the dealer no request."""
     if request:
-        raise ProtocolError("the parties request something else of the dealer than this program")
+        raise ProtocolError("the parties requested other correlations than this program needs")
 
 
 def as_dealer(listener: _core.TcpListener, settings: Settings) -> Session:

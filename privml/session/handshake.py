@@ -34,7 +34,7 @@ _FACING_ROLE = {"party": "party", "server": "client", "client": "server", "prepr
 # A dealer is one of three parties and connects to both others, whatever their roles towards each other.
 DEALER, DEALER_ROLE, DEALT_ROLE = 2, "dealer", "dealt"
 _FACING_ROLE |= {DEALER_ROLE: DEALT_ROLE, DEALT_ROLE: DEALER_ROLE}
-# Roles that may be told to retry, and to connect elsewhere.
+# Roles that the server may ask to retry, and to connect elsewhere.
 _RETRYING, _MOVABLE = ("client", DEALT_ROLE), ("client",)
 _HINTS = {
     "protocol": "install the same release of privml at both parties",
@@ -74,7 +74,7 @@ class Hello:
     """What one party is about to run. ``program`` and ``formats`` are hashes in hex, or None if no program is fixed
     beforehand; ``store`` is the id of the store of which both have a half; ``nonce`` is this party's half of the
     randomness that both may know, ``keys`` its (secret, public) keys of X25519, of which the public one is sent: in
-    hex, as ``key``. ``link``: what both reckon with, where nobody names it later."""
+    hex, as ``key``. ``link``: what both assume, unless it is named later."""
 
     version: str
     rank: int

@@ -136,7 +136,7 @@ def refuse_shared_names(*channels: _core.Channel) -> None:
         if shared:
             raise IdentityError(
                 f"two of the three parties are certified by the same name, '{shared[0]}': the three must be "
-                "independent, each with a certificate and a name of its own"
+                "independent, and each needs its own certificate and name"
             )
 
 
@@ -171,6 +171,6 @@ def check_addresses(spec: SessionSpec, *addresses: str | None) -> None:
                 f"(`privml certs` makes them), or allow it with identity.insecure=true {where}",
             )
         warnings.warn(
-            f"no TLS to {host}: whoever controls the network between the parties can read and change what they send",
+            f"no TLS to {host}: an adversary on the network between the parties can read and change what they send",
             stacklevel=3,
         )

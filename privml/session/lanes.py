@@ -4,7 +4,7 @@
 After the handshake on the first connection both parties know a token that they made together. The party that
 connected opens the further connections and sends on each the session and the lane that it belongs to; the listening
 party replies. Wire layout of a further connection: 8 bytes magic, 32 bytes token, 4 bytes little-endian lane; reply:
-8 bytes magic, 1 byte status. The token tells sessions apart; it is not a key.
+8 bytes magic, 1 byte status. The token names the session; it is not a key.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _TOKEN_BYTES = 32
 _REQUEST_BYTES = _TOKEN_BYTES + 4
 JOINED, WRONG_TOKEN, WRONG_LANE = range(3)
 REFUSALS = {
-    WRONG_TOKEN: "there is no such session there, or it has ended",
-    WRONG_LANE: "there is no such lane, or it is taken",
+    WRONG_TOKEN: "it has no such session, or the session has ended",
+    WRONG_LANE: "it has no such lane, or the lane is in use",
 }
 # A connection that sends no request within this time is closed.
 _REQUEST_SECONDS = 2.0
@@ -88,7 +88,7 @@ def _check_answer(channel: _core.Channel, lane: int) -> None:
     except PeerDisconnected as error:
         raise PeerDisconnected(f"lane {lane} of the session was not taken by the peer: {error}") from None
     if answer[:-1] != LANE_MAGIC:
-        raise ProtocolError(f"the peer's answer on lane {lane} is none of privml's")
+        raise ProtocolError(f"the peer's answer on lane {lane} is not one of privml's")
     if answer[-1] != JOINED:
         error = PeerDisconnected if answer[-1] == WRONG_TOKEN else ProtocolError
         raise error(f"the peer refuses lane {lane}: {REFUSALS.get(answer[-1], 'no reason given')}")
@@ -171,7 +171,7 @@ def missing_lanes(joined: int, count: int, deadline: float, refused: Sequence[st
 
 
 def closed_early(joined: int, count: int, refused: Sequence[str]) -> PeerDisconnected:
-    return _incomplete(f"the session's connection was closed when {joined} of {count} further ones had come", refused)
+    return _incomplete(f"the session's connection was closed when {joined} of {count} further ones were open", refused)
 
 
 def _incomplete(text: str, refused: Sequence[str]) -> PeerDisconnected:
@@ -253,7 +253,7 @@ class PendingLanes:
             raise
         with self._changed:
             if self._expected.get(token) is not expected:  # given up meanwhile
-                raise ProtocolError("a further connection came too late for its session")
+                raise ProtocolError("a further connection came after its session had begun")
             expected.lanes[lane] = channel
             self._changed.notify_all()
 

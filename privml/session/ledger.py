@@ -172,7 +172,7 @@ class Ledger:
                 callback(event, name)
 
     def frozen(self) -> Ledger:
-        """What it shows now, for good; it keeps no session alive."""
+        """A copy of what it shows now; it keeps no session alive."""
         now = self.snapshot()
         copy = Ledger(lambda: now)
         copy.records = dict(self.records)

@@ -50,7 +50,7 @@ def local(
     if program is None:
         numerics = Numerics(**formats)
     elif formats:
-        raise ConfigError(f"a converted program brings its formats; leave out {', '.join(formats)}")
+        raise ConfigError(f"a converted program has its own formats; leave out {', '.join(formats)}")
     else:
         numerics = program.numerics
     try:

@@ -4,18 +4,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
-import privml._core as _core
-from privml.context import Session
-from privml.engines.correlations import Correlations, OtChoice
-from privml.engines.twopc.backend import BACKEND, engine_on, linear_of
-from privml.engines.twopc.engine import TwoPartyEngine
-from privml.engines.twopc.preparation import pieces, place_of
-from privml.errors import ConfigError, CorruptFile, ProtocolError, StoreError
+from privml.engines.base import Engine
+from privml.engines.correlations import OtChoice
+from privml.engines.interface import backend
+from privml.engines.stores import Need, Stock, Stores
+from privml.errors import ConfigError, ProtocolError, StoreError
 from privml.session.handshake import ByteChannel
 from privml.spec import LinkProfile, SessionSpec
 from privml.store.files import Position, offset_context
@@ -26,14 +24,14 @@ from privml.store.writer import StoreWriter
 WHEN_EMPTY = ("refuse", "make")
 # Whether this party's disk had room.
 _ROOM, _FULL = b"\x01", b"\x00"
+# Or whether nothing more is made.
+_STOPPED = b"\x02"
 ELSEWHERE = "the peer allots correlations that this party does not have"
 AHEAD = (
     "the client's half of the {store} is further ahead than a session can explain: one of the halves was restored from "
     "a copy, or the client sends a wrong position. Nothing was used; make another store with `privml preprocess` at "
     "both parties"
 )
-# (done, total, label)
-Progress = Callable[[int, int, str], None]
 HalfType = TypeVar("HalfType", bound="StoreHalf")
 
 
@@ -53,10 +51,8 @@ class StoreHalf:
     client holds ``turn`` from sending its position until it has claimed what it was allotted, so its sessions
     negotiate one after another; their servers hold nothing that these wait for.
 
-    Raises what ``Store`` raises; ConfigError for another engine, program or rank than those it was made for.
+    Raises what ``Store`` raises; ConfigError for another program or rank than those it was made for.
     """
-
-    engine: str
 
     def __init__(
         self,
@@ -73,11 +69,14 @@ class StoreHalf:
         self.store = Store(folder, key_file or default_key_file())
         header = self.store.header
         try:
+            stores = backend(header.engine).stores
+            if stores is None:
+                raise ConfigError(f"engine={header.engine} has no stores")
+            self.stores: Stores = stores
             if header.rank != rank:
                 raise ConfigError(f"{folder} is the half of party {header.rank}, this is party {rank}")
             if header.program != program:
                 raise ConfigError(f"{folder} was made for program {header.program[:12]}, not for {program[:12]}")
-            self.expect_engine(self.engine, header.ring)
             self.ot = OtChoice(header.provider, header.k, header.security)
         except ConfigError:
             self.close()
@@ -90,8 +89,8 @@ class StoreHalf:
 
     @property
     def prepared(self) -> frozenset[str]:
-        """The places of the products that were prepared for each query."""
-        return frozenset()
+        """The places of the products that were prepared for each query, and what else it holds for all of them."""
+        return self.stores.places(self.store.header)
 
     def expect_weights(self, digest: bytes) -> None:
         """StoreError when it was made for other weights than those with this digest."""
@@ -101,13 +100,21 @@ class StoreHalf:
                 "preprocess` at both parties"
             )
 
-    def expect_engine(self, engine: str, ring: int | None) -> None:
-        """ConfigError when it was made for another one, or for the engine ``active`` in another ring."""
-        header = self.store.header
-        if header.engine != engine:
-            raise ConfigError(f"the {self.store} was made for engine={header.engine}, not for engine={engine}")
-        if header.ring != (ring or 0):
-            raise ConfigError(f"the {self.store} was made for engine.ring={header.ring}, not for {ring}")
+    def check(self, spec: SessionSpec) -> None:
+        """ConfigError if sessions of ``spec`` cannot use it."""
+        header, engine = self.store.header, spec.backend
+        if header.engine != engine.name:
+            raise ConfigError(f"the {self.store} was made for engine={header.engine}, not for engine={engine.name}")
+        if spec.ot.security != self.ot.security:
+            raise ConfigError(
+                f"ot.security={spec.ot.security}, but the correlations of {self.store} are {self.ot.security}"
+            )
+        if engine.dealt and self.when_empty != "refuse":
+            raise ConfigError(
+                f"when_empty={self.when_empty}: two parties cannot make what a dealer deals; leave it out, or give the "
+                "dealer's address instead of the store"
+            )
+        self.stores.check(spec, header, str(self.store))
 
     @property
     def id(self) -> str:
@@ -127,29 +134,75 @@ class StoreHalf:
         """What a client sends to the server: its half's position."""
         return {"position": list(self.store.position)}
 
-    def allot(self, theirs: dict[str, Any], wanted: Any) -> Allotment | None:
+    def allot(self, theirs: dict[str, Any], need: Need) -> Allotment | None:
         """Server: correlations for a client that sends ``theirs``, from the later of both halves' positions on, which
         makes up for a crash of one of them. None if too little is left. Raises ProtocolError for an invalid position,
         StoreError for one further ahead than what one session takes: otherwise a client could use up the server's half
         with one message."""
-        raise NotImplementedError
+        numbers = self._numbers(need)
+        place = self._near(theirs.get("position"), numbers)
+        if not self.stores.whole:
+            taken = self.store.take_after(numbers, place)
+        else:
+            taken = None if self._lacking(need) else self.store.take_query_after(place)
+        return None if taken is None else Allotment(*taken)
 
-    def claim(self, start: object, wanted: Any) -> Allotment | None:
+    def claim(self, start: object, need: Need) -> Allotment | None:
         """Client: the same correlations of its own half, from the server's ``start`` on (None: too little is left).
         Raises ProtocolError for an impossible start."""
-        raise NotImplementedError
+        if start is None:
+            return None
+        header, place, numbers = self.store.header, self._ahead(start), self._numbers(need)
+        fits = all(want <= have for want, have in zip(numbers, self.store.left_at(place), strict=True))
+        query = header.query_at(place)
+        if self.stores.whole:
+            fits = query < header.queries and place == header.query_start(query) and not self._lacking(need)
+        if not fits:
+            raise ProtocolError(ELSEWHERE)
+        return Allotment(place, self.store.take_query(query) if self.stores.whole else self.store.take(numbers, place))
 
-    def refuse_shortage(self, wanted: Any) -> None:
+    def open(self, channels: Sequence[Any], rank: int, spec: SessionSpec, allotment: Allotment, need: Need) -> Engine:
+        """An engine of ``spec`` whose session holds what it needs, which was allotted to it."""
+        return self.stores.open(channels, rank, spec, self._stock(allotment), need)
+
+    def draw(self, engine: Engine, spec: SessionSpec, allotment: Allotment, need: Need) -> None:
+        """Gives the session of ``engine``, which ``open`` has made, what was allotted to its next query."""
+        self.stores.draw(engine, spec, self._stock(allotment), need)
+
+    def _stock(self, allotment: Allotment) -> Stock:
+        header, store = self.store.header, self.store
+        offset = store.sealed_offset, offset_context(header)
+        return Stock(str(store), header.kinds, self.ot, header.ring, store.seal, offset, allotment.chunks)
+
+    def refuse_shortage(self, need: Need) -> None:
         """Raises StoreError for what was not allotted, unless the session may make it."""
         if self.when_empty == "make":
             return
         raise StoreError(
-            f"the {self.store} {self._shortage(wanted)}; make another store with `privml preprocess` at both parties, "
+            f"the {self.store} {self._shortage(need)}; make another store with `privml preprocess` at both parties, "
             "or set when_empty=make at both"
         )
 
-    def _shortage(self, wanted: Any) -> str:
-        raise NotImplementedError
+    def _shortage(self, need: Need) -> str:
+        header = self.store.header
+        if self.stores.whole:
+            lacking = self._lacking(need)
+            made = f"was made for queries of {header.batch} input(s)"
+            if lacking and self.stores.exact:
+                return f"was dealt for inputs of {header.kinds[0].name} alone, not of {lacking[0]}"
+            return f"{made}, which draw fewer {lacking[0]}" if lacking else "is used up"
+        rows = zip(header.kinds, self._numbers(need), self.store.left(), strict=True)
+        short = [f"{want:,} of {kind.name!r}, {left:,} are left" for kind, want, left in rows if want > left]
+        return f"does not suffice: the query draws {'; '.join(short) or 'correlations of a later position'}"
+
+    def _numbers(self, need: Need) -> tuple[int, ...]:
+        """By kind."""
+        return tuple(need.counts.get(kind.name, 0) for kind in self.store.header.kinds)
+
+    def _lacking(self, need: Need) -> list[str]:
+        """Kinds of which a query of the store has less."""
+        made = {kind.name: kind.count for kind in self.store.header.kinds}
+        return [name for name, count in need.counts.items() if count > made.get(name, 0)]
 
     def _position(self, named: object) -> Position:
         if not isinstance(named, list) or not self.store.valid(named):
@@ -177,101 +230,16 @@ class StoreHalf:
         return f"{self.store}, {self.store.queries_left} queries left"
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
-    """What a query takes from a store for ``twopc``: ``transfers``, and whether it takes ``products``, too, which were
-    prepared for inputs of one shape."""
-
-    transfers: Correlations
-    products: bool = False
-
-
-class Preprocessing(StoreHalf):
-    """A half of a store for the engine ``twopc``: transfers, and of each query the products that were prepared."""
-
-    engine = BACKEND.name
-
-    @property
-    def prepared(self) -> frozenset[str]:
-        return frozenset(filter(None, (place_of(kind) for kind in self.store.header.kinds)))
-
-    def allot(self, theirs: dict[str, Any], wanted: Need) -> Allotment | None:
-        numbers = self._numbers(wanted)
-        place = self._near(theirs.get("position"), numbers)
-        taken = self.store.take_after(numbers, place)
-        return None if taken is None else Allotment(*taken)
-
-    def claim(self, start: object, wanted: Need) -> Allotment | None:
-        if start is None:
-            return None
-        place, numbers = self._ahead(start), self._numbers(wanted)
-        if any(want > have for want, have in zip(numbers, self.store.left_at(place), strict=True)):
-            raise ProtocolError(ELSEWHERE)
-        return Allotment(place, self.store.take(numbers, place))
-
-    def _numbers(self, wanted: Need) -> tuple[int, ...]:
-        """By kind."""
-        transfers = wanted.transfers.directions
-        return *transfers, *(kind.count * wanted.products for kind in self.store.header.kinds[len(transfers) :])
-
-    def _shortage(self, wanted: Need) -> str:
-        left, needs = self.store.left(), " and ".join(f"{want:,}" for want in wanted.transfers.directions)
-        if wanted.products and not all(left):
-            return "does not suffice: no query's prepared products are left"
-        return f"does not suffice: {left[0]:,} and {left[1]:,} correlations are left, the query needs {needs}"
-
-    def open(
-        self,
-        channels: Sequence[_core.Channel],
-        rank: int,
-        spec: SessionSpec,
-        allotment: Allotment,
-        wanted: Correlations,
-    ) -> TwoPartyEngine:
-        """An engine of ``spec`` whose session holds ``wanted``, which was allotted to it."""
-        header, seal = self.store.header, self.store.seal
-        core = _core.stored_session(
-            list(channels),
-            rank,
-            seal,
-            self.store.sealed_offset,
-            offset_context(header),
-            self.ot.provider,
-            self.ot.k,
-            self.ot.security,
-        )
-        engine = engine_on(core, linear_of(spec))
-        try:
-            self.draw(engine, spec, allotment, wanted)
-        except BaseException:
-            core.close()
-            raise
-        return engine
-
-    def draw(self, engine: TwoPartyEngine, spec: SessionSpec, allotment: Allotment, wanted: Correlations) -> None:
-        """Gives the session of ``engine``, which ``open`` has made, ``wanted`` for its next query, and the products
-        that were allotted with it."""
-        seal, stocks, products = self.store.seal, (_core.Stock(), _core.Stock()), {}
-        for chunk in allotment.chunks:
-            place = place_of(self.store.header.kinds[chunk.kind])
-            if place is None:
-                whole = stocks[chunk.kind].add(seal, chunk.sealed, chunk.context)
-            else:
-                products[place] = _core.twopc.PreparedProduct.open(seal, chunk.sealed, chunk.context)
-                whole = products[place] is not None
-            if not whole:
-                raise CorruptFile(f"the {self.store} was altered: {chunk.context.decode()} does not open")
-        engine.hold(products, linear_of(spec))
-        for index, lane in enumerate(wanted.lanes):
-            for direction, count in enumerate((lane.from0, lane.from1)):
-                stocks[direction].give(engine.session.lane(index), direction == engine.rank, count)
+class Stopped(Exception):
+    """No further queries are made, and those that both parties have make a store; says why."""
 
 
 class JointWriter:
     """``writer`` of one half, in step with the peer's: after each query both send one byte over ``channel``, whether
     their disk had room. After a failed write nothing more is written.
 
-    Raises StoreError, at both parties after the same query, if one of their disks is full.
+    Raises StoreError, at both parties after the same query, if one of their disks is full, and Stopped if one of them
+    has called ``stop``.
     """
 
     def __init__(self, writer: StoreWriter, channel: ByteChannel) -> None:
@@ -279,6 +247,7 @@ class JointWriter:
         self._writer, self._channel = writer, channel
         self._of_a_query = sum(writer.header.query_start(1))
         self._put = 0
+        self.complete = 0  # queries of which both parties have put everything
         self._failure: StoreError | None = None
 
     def put(self, kind: int, sealed: bytes) -> None:
@@ -294,14 +263,29 @@ class JointWriter:
         if self._put % self._of_a_query == 0:
             self._meet()
 
+    @property
+    def query(self) -> int:
+        """Of which the next chunk is, counted from 0."""
+        return self._put // self._of_a_query
+
+    def stop(self, why: str) -> NoReturn:
+        """Instead of a query's first chunk: this party can make no more. Raises Stopped at both parties."""
+        self._channel.write(_STOPPED)
+        self._channel.flush()
+        self._channel.read(1)
+        raise Stopped(why)
+
     def _meet(self) -> None:
         self._channel.write(_ROOM if self._failure is None else _FULL)
         self._channel.flush()
         theirs = self._channel.read(1)
         if self._failure is not None:
             raise self._failure
+        if theirs == _STOPPED:
+            raise Stopped("the other party could make no more")
         if theirs != _ROOM:
             raise StoreError("the peer could not write its half of the store: its disk is full")
+        self.complete += 1
 
     @property
     def offset_context(self) -> bytes:
@@ -312,22 +296,3 @@ class JointWriter:
 
     def next_size(self, kind: int) -> int:
         return self._writer.next_size(kind)
-
-
-def fill_products(
-    session: Session, writer: JointWriter, products: Sequence[Any], progress: Progress | None = None
-) -> None:
-    """Prepares the products of all queries of the store, one after the other, and puts each query's part into it.
-    ``products``: what ``Backend.prepared_products`` gives, at party 0 with the weights; their cost is booked by
-    layer."""
-    header = writer.header
-    for number, each in enumerate(products):
-        if progress is not None:
-            progress(number, len(products), each.layer)
-        kind = next(i for i, kind in enumerate(header.kinds) if place_of(kind) == each.place)
-        label = f"{header.store} {header.program} {each.place}".encode()
-        made = pieces(session.engine, each, header.queries, label)
-        for _ in range(header.queries):
-            with session.ledger.node(each.layer, "prepare"):
-                piece = next(made)
-            writer.put(kind, piece.seal(writer.seal, writer.next_context(kind)))

@@ -74,7 +74,7 @@ class Settings:
 
     def hello(self, rank: int, role: str) -> Hello:
         # Elsewhere party 0 names the link once hands are shaken.
-        named = role == "party" and self.backend.reckons_with_link(self.spec)
+        named = role == "party" and self.backend.uses_link(self.spec)
         expected = self.spec.expected_link
         link = f"{float(expected.delay_ms)!r} ms, {float(expected.bandwidth_mbps)!r} Mbit/s" if named else None
         return Hello(
@@ -162,7 +162,7 @@ def engine_opener(settings: Settings, fields: Fields | None = None) -> EngineOpe
 
     def opened(channels: Sequence[_core.Channel], rank: int, test_seed: int | None) -> Engine:
         spec = settings.spec
-        if spec.backend.dealt:
+        if spec.dealt:
             _join_dealer(channels, rank, settings, fields or {})
         return spec.backend.open(channels, rank, replace(spec, test_seed=test_seed))
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from privml.context import Session
-from privml.engines.twopc.backend import BACKEND
-from privml.engines.twopc.preparation import pieces
 from privml.session.ledger import Snapshot
 from privml.spec import SessionSpec
 
@@ -48,18 +46,18 @@ class Supply:
         self, session: Session, program: Program, shapes: Sequence[Any], spec: SessionSpec, count: int
     ) -> Snapshot:
         """Prepares the products of ``count`` queries together if none is left, or of as many as MOST_WORDS allows; both
-        parties do so alike. Returns what that cost this party."""
-        engine = session.engines.whole
+        parties do the same. Returns what that cost this party."""
+        engine, stores = session.engines.whole, spec.backend.stores
         before = Snapshot.of(engine.counters())
-        if not self._queries and count > 0:
+        if stores is not None and not self._queries and count > 0:
             self.shapes = tuple(map(tuple, shapes))
-            products = BACKEND.prepared_products(program, shapes, spec, count)
+            products = stores.products(program, shapes, spec, count)
             words = sum(each.product.rows * each.product.columns for each in products)
             count = min(count, MOST_WORDS // max(words, 1))  # the client chooses the rows, the server the queries
             made = [dict[str, Any]() for _ in range(count if products else 0)]
             for each in products if made else ():
                 label = f"{program.hash} {each.place}".encode()
-                for query, piece in zip(made, pieces(engine, each, count, label), strict=True):
+                for query, piece in zip(made, stores.prepare(engine, each, count, label), strict=True):
                     query[each.place] = piece
             self._queries.extend(made)
         return Snapshot.of(engine.counters()) - before

@@ -69,7 +69,7 @@ def key_id(key: bytes) -> str:
 
 
 def tag_of(key: bytes, salt: str, digest: bytes) -> str:
-    """Tells values with this digest from others for whoever has the key, and says nothing else about them."""
+    """Shows a holder of the key whether a value has this digest, and nothing else."""
     return hashlib.blake2b(
         digest, key=key, salt=bytes.fromhex(salt), digest_size=16, person=b"privml values"
     ).hexdigest()

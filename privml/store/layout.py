@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a store says about itself, and how its correlations are cut into chunks.
+"""The header of a store, and how its correlations are cut into chunks.
 
 Each query's correlations of a kind are cut into equally many chunks of nearly equal size, so that any run of so many
 chunks holds exactly a query's need, wherever it begins. Of transfers the two directions are the kinds; of what an
@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from privml.engines.interface import Kind
+from privml.engines.stores import Kind
 from privml.errors import CorruptFile
 
-FORMAT = 4
+FORMAT = 5
 MAGIC = b"privml store\x00\x01\r\n"
 BLOCK_BYTES = 16
 # Correlations of 16 bytes in the largest chunk: 4 MiB.
@@ -25,6 +25,7 @@ LARGEST_CHUNK = 1 << 18
 LARGEST_COUNT = 1 << 48
 LARGEST_BYTES = 1 << 36
 MOST_KINDS = 128
+LONGEST_TEXT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Header:
     parties; ``engine``: which one draws it; ``ring``: of the engine ``active``, else 0; ``weights``: a keyed hash of
     the weights that it was made for, at the party that has them and if it depends on them, else ""; ``link``: what the
     session that made it reckoned with, as (delay in ms, Mbit/s), or (); ``noise``: what bounds the noise of prepared
-    products, or ""."""
+    products, or ""; ``dealt``: the settings that a dealer dealt it for, or ""."""
 
     store: str
     salt: str
@@ -53,13 +54,14 @@ class Header:
     weights: str = ""
     link: tuple[float, ...] = ()
     noise: str = ""
+    dealt: str = ""
     format: int = FORMAT
 
     def __post_init__(self) -> None:
         hexadecimal = re.compile(r"[0-9a-f]+")
         names = (kind.name for kind in self.kinds)
-        texts = (self.provider, self.security, self.program, self.engine, self.noise, *names)
-        fits = all(isinstance(x, str) and len(x) <= 128 for x in texts)
+        texts = (self.provider, self.security, self.program, self.engine, self.noise, self.dealt, *names)
+        fits = all(isinstance(x, str) and len(x) <= LONGEST_TEXT for x in texts)
         fits = fits and all(isinstance(x, str) and hexadecimal.fullmatch(x) for x in (self.store, self.salt, self.key))
         fits = fits and len(self.store) == len(self.salt) == 32
         numbers = (self.rank, self.k, self.batch, self.queries, self.ring, *(kind.count for kind in self.kinds))

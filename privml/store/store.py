@@ -36,7 +36,7 @@ class Chunk:
 
 
 class Store:
-    """``header``: what it holds; ``position``: the next chunk of each kind; ``notes``: what opening had to mend.
+    """``header``: what it holds; ``position``: the next chunk of each kind; ``notes``: what opening had to repair.
     Threads may share it: what one takes no other one gets. Once it is closed, whatever would use it up and what is not
     handed out yet raise StoreError: another process may have it.
 
@@ -51,7 +51,7 @@ class Store:
             what = "the store was never finished; remove it" if unfinished else "no store there"
             raise ConfigError(f"{self.folder}: {what}; `privml preprocess store=FOLDER` makes one")
         self._key = key = read_key(Path(key_file))
-        self._turn = threading.RLock()  # whoever reads the position to change it
+        self._turn = threading.RLock()  # held by a thread that changes the position
         self._lock = FolderLock(self.folder)
         try:
             self.header, self.sealed_offset = self._read_header(key, key_file)
@@ -78,11 +78,11 @@ class Store:
         path = files.index_path(self.folder)
         recorded = files.unpack_index(self.seal, self.header, path.read_bytes()) if path.exists() else None
         if recorded is None:
-            self.notes.append("the index was damaged: going on after the last chunk that was used")
+            self.notes.append("the index was damaged: continuing after the last chunk that was used")
         there, kinds = files.chunks_there(self.folder, self.header), range(len(self.header.kinds))
         used = [max(set(range(self.header.chunks(kind))) - there[kind], default=-1) + 1 for kind in kinds]
         if recorded is not None and any(used[kind] > recorded[kind] for kind in kinds):
-            self.notes.append("the index is older than the chunks: going on after the last chunk that was used")
+            self.notes.append("the index is older than the chunks: continuing after the last chunk that was used")
         position = tuple(max(used[kind], recorded[kind] if recorded else 0) for kind in kinds)
         if position != recorded:
             self._write_index(position)
@@ -188,7 +188,7 @@ class Store:
 
     def _refuse_closed(self) -> None:
         if not self._lock.held:
-            raise StoreError(f"{self.folder}: the store was closed; open it again to go on")
+            raise StoreError(f"{self.folder}: the store was closed; open it again to continue")
 
     def close(self) -> None:
         with self._turn:  # an index that is being written is on the disk before another process may open it

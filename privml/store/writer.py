@@ -63,6 +63,14 @@ class StoreWriter:
         """Correlations that the next chunk of ``kind`` must hold."""
         return self.header.size(kind, self._next[kind])
 
+    def shorten(self, queries: int) -> None:
+        """The store ends after so many queries, of which all was put; what was put of later ones is removed."""
+        header = with_fields(self.header, queries=queries)
+        for kind, following in enumerate(self._next):
+            for chunk in range(header.chunks(kind), following):
+                files.chunk_path(self.folder, kind, chunk).unlink(missing_ok=True)
+        self.header, self._next = header, [header.chunks(kind) for kind in range(len(self._next))]
+
     @property
     def offset_context(self) -> bytes:
         return files.offset_context(self.header)

@@ -127,6 +127,34 @@ def classical() -> Section:
     return Section("Trees and support vector machines", text + table(head, rows, words=2))
 
 
+def products() -> Section:
+    lines = lines_of("linear")
+    text = facts(
+        "privml bench suite=linear ot=silent", lines, [],
+        "Products with weights that party 0 knows, of shared factors and of attention, by lattice ciphertexts; two "
+        "processes. Bytes count both directions, of one operation. Once a session: the base transfers of a new "
+        "session; keys of packed answers are sent before the measurement. Prepared: what does not depend on the "
+        "inputs, transfers included. `matmul_prepare` and `columns` are preparations alone, `matmul_online` and "
+        "`conv3x3_online` products with what was prepared; `ntt4096` and `encrypt4096` are computed by one party "
+        "alone.", ["linear"],
+    )  # fmt: skip
+    rows = []
+    for line in _newest(lines, "op", "ot"):
+        phases = line["phases"]
+        once, prepared, online = (phases.get(name) for name in ("setup", "preprocess", "online"))
+        rows.append([
+            f"`{line['op']}`", line["ot"], f"{line['n']:,}", rate(line["ops_per_second"]), seconds(line["seconds"]),
+            *(f"{size(phase['bytes'] / count)}, {seconds(phase['seconds'])}" if phase else ""
+              for phase, count in ((once, 1), (prepared, line["n"]), (online, line["n"]))),
+            size(line["peak_rss_bytes"]),
+        ])  # fmt: skip
+    head = ["operation", "transfers", "n", "per second", "time of all", "once a session", "prepared", "online",
+            "memory, larger party"]  # fmt: skip
+    text += table(head, rows, words=2)
+    text += ["How these products are made, and what they assume: [two-party protocols](../protocols.md)."]
+    return Section("Products by ciphertexts", text)
+
+
 def networks() -> Section:
     lines = [line for ot in ("softspoken-k4", "silent") for line in measured("recurrent", ot)]
     text = facts(
@@ -186,28 +214,45 @@ def _close(ratios: Sequence[float]) -> int:
     return sum(abs(ratio - 1) <= 0.25 for ratio in ratios)
 
 
+def _formats(line: dict) -> str:
+    """The widest ring of a row and its fractional bits, and those of weights where they differ."""
+    used = line.get("numerics")
+    if not used:
+        return ""
+    own = f"{used['bits']} / {used['scale']}"
+    if used["weight_bits"] in (None, used["bits"]):
+        return own
+    scale = used["scale"] if used["weight_scale"] is None else used["weight_scale"]
+    return f"{own}, weights {used['weight_bits']} / {scale}"
+
+
 def spu() -> Section:
-    lines = lines_of("compare-spu")
+    lines = _newest(lines_of("compare-spu"), "row")
+    ways = dict.fromkeys((line["ot"], line.get("linear", "auto")) for line in lines if line["engine"] == "twopc")
+    settings = "; ".join(f"--ot={ot} --linear={linear}" for ot, linear in ways)
     text = facts(
-        "python benchmarks/compare_spu.py --spu=PYTHON_WITH_SPU", lines, ["spu"],
-        "All parties are threads of one process; messages stay in memory. Bytes count what all parties send, "
-        "correlations included (SoftSpoken with k = 4). Errors are the largest differences from floating point. "
-        "2^17 values (2^15 for GELU on two parties).", ["compare-spu"],
+        f"python benchmarks/compare_spu.py --spu=PYTHON_WITH_SPU {settings}", lines, ["spu"],
+        "All parties are threads of one process; messages stay in memory. Bytes of a run count what all parties send, "
+        "correlations included; what a session sends once stands apart. On `twopc`, `--ot` names the transfers and "
+        "`--linear` how products are made (`lattice`: the ciphertexts of the fewest bytes). Errors are the largest "
+        "differences from floating point; privml's formats are such that its errors are no larger than SPU's, which "
+        "has 64 bits, 18 of them fractional, and its other settings as they are by default. 2^17 values (2^15 for GELU "
+        "on two parties).", ["compare-spu"],
     )  # fmt: skip
     rows, drawn = [], []
     for line in lines:
         rows.append([
-            f"`{line['row']}`", f"`{line['engine']}`", line["peer"], seconds(line["seconds"]),
+            f"`{line['row']}`", f"`{line['engine']}`", _formats(line), line["peer"], seconds(line["seconds"]),
             seconds(line["peer_seconds"]), rounded(line["times_faster"]), size(line["bytes"]), size(line["peer_bytes"]),
-            f"{line['error']:.1g}",
-            f"{line['peer_error']:.1g}",
+            size(line.get("phases", {}).get("setup", 0)), f"{line['error']:.1e}", f"{line['peer_error']:.1e}",
         ])  # fmt: skip
         drawn.append(Bars(f"{line['row']}, {line['engine']}", (line["seconds"], line["peer_seconds"])))
-    head = ["row", "engine", "SPU protocol", "time", "SPU", "times faster", "bytes", "SPU", "error", "SPU"]
-    text += table(head, rows, words=3)
+    head = ["row", "engine", "bits / fractional", "SPU protocol", "time", "SPU", "times faster", "bytes", "SPU",
+            "once a session", "error", "SPU"]  # fmt: skip
+    text += table(head, rows, words=4)
     chart = bars("Seconds (logarithmic)", ("privml", "SPU"), drawn, seconds)
     text += picture("spu", "Seconds beside SecretFlow-SPU")
     return Section("SecretFlow-SPU", text, ("spu", chart))
 
 
-OTHER_ENGINES = (three_parties, active, classical, predictions, spu)
+OTHER_ENGINES = (products, three_parties, active, classical, predictions, spu)

@@ -33,7 +33,8 @@ REFUSED = {
     "active with dealer": ([*QUERY, "engine=active", DEALER], "engine=active has no dealer"),
     "a cluster": ([*SERVE, "cluster=local", "engine=threepc"], "dealer=host:port"),
     "a dealer of two": ([*DEAL, "engine=twopc"], "engine=twopc has no dealer"),
-    "correlations of three": ([*PREPROCESS, "engine=threepc"], "engine=threepc needs no correlations"),
+    "a store of three without their dealer": ([*PREPROCESS, "engine=threepc"], "engine=threepc has a dealer"),
+    "a store of two with a dealer": ([*PREPROCESS, DEALER], "engine=twopc has no dealer"),
     "truncation of two": ([*SERVE, "engine.truncation=exact"], "engine.truncation=exact"),
     "device of two": ([*QUERY, "engine.device=cuda"], "engine.device=cuda"),
     "no such truncation": ([*DEAL, "engine.truncation=sloppy"], "engine.truncation=sloppy"),
@@ -42,12 +43,15 @@ REFUSED = {
     "truncation added": ([*QUERY, DEALER, "+truncation=exact"], "engine.truncation="),
     "truncation of preprocessing": ([*PREPROCESS, "truncation=exact"], "engine.truncation="),
     "device beside the engine": ([*DEAL, "device=cuda"], "engine.device="),
-    "workers without a cluster": ([*SERVE, "worker_sessions=2"], "worker_sessions=2 is about a cluster"),
-    "a name of workers without a cluster": ([*SERVE, "advertise=a.example"], "advertise=a.example is about a cluster"),
-    "Ray without a cluster": ([*SERVE, "ray_address=auto"], "ray_address=auto is about a cluster"),
+    "workers without a cluster": ([*SERVE, "worker_sessions=2"], "worker_sessions=2 applies to clusters only"),
+    "a name of workers without a cluster": (
+        [*SERVE, "advertise=a.example"],
+        "advertise=a.example applies to clusters only",
+    ),
+    "Ray without a cluster": ([*SERVE, "ray_address=auto"], "ray_address=auto applies to clusters only"),
     "Ray in a local cluster": ([*SERVE, "cluster=local", "ray_address=auto"], "choose cluster=ray"),
-    "an empty store that there is not": ([*SERVE, "when_empty=make"], "when_empty=make is about a store"),
-    "a key of no store": ([*QUERY, "store_key=key"], "store_key=key is about a store"),
+    "an empty store that there is not": ([*SERVE, "when_empty=make"], "when_empty=make applies to stores only"),
+    "a key of no store": ([*QUERY, "store_key=key"], "store_key=key applies to stores only"),
     "a link of a server": ([*SERVE, "network.delay_ms=40"], "link.delay_ms"),
     "a link of a server, added": ([*SERVE, "+network.delay_ms=40"], "link.delay_ms"),
     "a network of a server": ([*SERVE, "network=wan"], "is called link now"),
@@ -152,10 +156,11 @@ def test_names_of_earlier_releases_name_the_new_ones(program, tmp_path, old, new
         lambda: dealers.deal(program, here, SessionSpec("threepc"), **old),
         lambda: privml.Client(program, here, **old),
         lambda: privml.RemoteModel(program, here, **old),
-        lambda: preprocess(order, listen=here, **old),
     ):
         with pytest.raises(ConfigError, match=new):
             call()
+    with pytest.raises(ConfigError, match="twopc has no dealer" if "dealer" in old else new):
+        preprocess(order, listen=here, **old)
     with pytest.raises(ConfigError, match="Retries"):
         privml.Client(program, here, retries=3)
     with pytest.raises(ConfigError, match="limits=Limits"):

@@ -104,11 +104,17 @@ CLAIMS = {
     ("ops/exponential.py", "decay"): "a number that is not positive, cut off below",
     ("ops/fixed.py", "evaluate"): "the range of a function for any argument, below",
     ("ops/fixed.py", "known"): "a softmax, a vector divided by its deviation: where no step can have wrapped",
+    (
+        "ops/fixed.py",
+        "times",
+    ): "a product as large as its caller proves, where the result's ring holds that and a spare bit",
     ("ops/maximum.py", "_limited"): "the larger or smaller of a value and a number, where their difference fits",
     ("ops/maximum.py", "amin"): "one of the values",
     ("ops/maximum.py", "maximum"): "the larger of two, where their difference fits",
     ("ops/maximum.py", "position"): "one of some public numbers",
     ("ops/maximum.py", "rectify"): "a value where it is not negative, else zero",
+    ("ops/moments.py", "centered"): "a mean between the values, where their sum cannot wrap",
+    ("ops/moments.py", "divided_by_deviation"): "a mean square, where the sum of squares cannot wrap",
     ("ops/smooth.py", "mish"): "the smaller of a value and a number",
     (
         "ops/sorting.py",
@@ -200,7 +206,7 @@ def test_a_program_whose_promises_do_not_follow_is_refused(monkeypatch, function
             monkeypatch.setattr(place, function, FALSE[function])
     parts = torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.AvgPool2d(2), torch.nn.Flatten(), torch.nn.Linear(8, 3)
     model = torch.nn.Sequential(*parts).eval()
-    with pytest.raises(ConfigError, match="layer '.*a protocol relies on it that a value"):
+    with pytest.raises(ConfigError, match="layer '.*a protocol requires that a value"):
         # wrong results of the search's candidates must not lead to floats, which need no promises
         layers = None if floats is None else {floats: "float32"}
         numerics = {"bits": 32, "accept": 9.0, "rescue": None, "layers": layers}

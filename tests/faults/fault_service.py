@@ -26,7 +26,7 @@ GONE = ("PeerDisconnected",)
 GONE_UNDER_TLS = (*GONE, "IdentityError")
 ENDED = {
     SERVER: r"a connection ended without an answer: ",
-    DEALER: r"a session ended before its answer: |a session was given up|a connection was refused: ",
+    DEALER: r"a session ended before its answer: |a session was dropped|a connection was refused: ",
 }
 # Behind the time.
 ANSWERED = {SERVER: r"^[-\d]+ [:\d]+ query \d+: ", DEALER: r"^[-\d]+ [:\d]+ a session for input "}
@@ -237,5 +237,5 @@ class Deployment:
         # A last message that had left already is an answer; only the other side knows better.
         words = line.split(": ", 1)[-1] if not line.startswith(("query", "a session for")) else "answered"
         outcome.said[side] = words
-        refused = line.startswith(("a session was given up", "a connection was refused"))
+        refused = line.startswith(("a session was dropped", "a connection was refused"))
         assert refused or words.split(":")[0] in (*self.said, "answered"), line

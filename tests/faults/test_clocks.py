@@ -15,12 +15,12 @@ import pytest
 from fault_parties import ROOT
 from fault_service import SERVER
 
-# Clocks that jump when somebody sets them; only the dates of certificates are of their kind.
+# Clocks that jump when somebody sets them; only dates of certificates and ages of files are of their kind.
 JUMPING = re.compile(
     r"\btime\.time(_ns)?\(|\bdatetime\.(now|utcnow|today)\(|\bsystem_clock\b|\bhigh_resolution_clock\b"
     r"|\bCLOCK_REALTIME\b|\bgettimeofday\b|\bstd::time\(|\btime\(nullptr\)|\btime\(NULL\)"
 )
-DATES = {"privml/service/certificates.py"}
+DATES = {"privml/measure/scratch.py", "privml/service/certificates.py"}
 LIBRARIES = [f"/usr/lib/{machine}-linux-gnu/faketime/libfaketimeMT.so.1" for machine in ("x86_64", "aarch64")]
 
 

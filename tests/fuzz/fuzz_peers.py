@@ -24,14 +24,14 @@ from privml.engines.threepc.engine import ThreePartyEngine
 from privml.engines.threepc.links import DEALER, Links
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.randomness import Stream
-from privml.engines.twopc.backend import transfers
+from privml.engines.twopc.stores import transfers
 from privml.errors import PeerDisconnected
 from privml.program import Program
 from privml.service.negotiation import Service, grant_query, request_query, settings_of
 from privml.session.dealer import DEALER_MAGIC, PendingSessions
 from privml.session.handshake import MAGIC, Hello, message_of, shake_hands
 from privml.session.lanes import LANE_MAGIC, accept_lanes, open_lanes
-from privml.session.preprocessing import Preprocessing
+from privml.session.preprocessing import StoreHalf
 from privml.spec import SessionSpec
 from privml.store.layout import Header
 from privml.store.writer import StoreWriter
@@ -123,7 +123,7 @@ def program() -> Program:
 
 
 @functools.cache
-def store(user: str) -> Preprocessing:
+def store(user: str) -> StoreHalf:
     """A store for one target, which may use it up."""
     place = workplace("store-" + user)
     header = Header(
@@ -135,7 +135,7 @@ def store(user: str) -> Preprocessing:
                 plain = bytes(16 * writer.next_size(direction))
                 writer.put(direction, writer.seal.seal(plain, writer.next_context(direction)))
         writer.commit(writer.seal.seal(b"o" * 16, writer.offset_context))
-    return Preprocessing(place / "store", 0, program().hash, place / "key", when_empty="make")
+    return StoreHalf(place / "store", 0, program().hash, place / "key", when_empty="make")
 
 
 @functools.cache

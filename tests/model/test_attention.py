@@ -150,7 +150,8 @@ def test_what_a_mask_hides_has_no_influence():
 
 
 def test_functions_ask_for_narrow_formats():
-    """A program hands its functions rings as narrow as the values, and takes narrow results."""
+    """A program hands its functions rings as narrow as the values, and takes narrow results, or those of products that
+    read them."""
     module, x = network("perceptron")
     program = privml.convert(module, calibration=x)
     asked = []
@@ -165,7 +166,9 @@ def test_functions_ask_for_narrow_formats():
         program.run(session, x)
     found = {name: (source, target) for name, source, target in asked}
     assert {"gelu", "tanh", "rsqrt_significant"} <= set(found)
-    assert max(found["gelu"]) <= 20 and max(found["tanh"]) <= 20
+    assert found["gelu"][0] <= 20 and max(found["tanh"]) <= 20
+    product = next(node for node in program.graph.nodes if "gelu" in str(node.target))
+    assert found["gelu"][1] == product.meta["format"].bits
 
 
 def test_cost_of_a_transformer_is_predicted():

@@ -60,7 +60,7 @@ def test_a_session_of_other_formats_is_refused_before_anything_is_sent(program):
 
 
 def test_what_contradicts_is_refused(program):
-    with pytest.raises(ConfigError, match="brings its formats; leave out bits"):
+    with pytest.raises(ConfigError, match="has its own formats; leave out bits"):
         privml.local(program, bits=64)
     with pytest.raises(ConfigError, match="two engines"):
         privml.local("plain", engine="twopc")

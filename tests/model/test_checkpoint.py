@@ -116,7 +116,7 @@ def test_other_settings_other_engines_and_broken_files_are_refused(tmp_path):
 def test_shares_that_only_their_session_can_check_are_not_saved(tmp_path):
     with privml.local("active", ot="ideal") as session:
         x = privml.share(torch.ones(2))
-        with pytest.raises(privml.errors.ConfigError, match="good for their session alone"):
+        with pytest.raises(privml.errors.ConfigError, match="valid in their session only"):
             save_shares(tmp_path, session, 1, 0, {"x": x})
     assert not list(tmp_path.iterdir())
 

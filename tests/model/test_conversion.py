@@ -2,6 +2,7 @@
 """Which modules become programs and which do not, and what converting leaves alone."""
 
 import math
+import sys
 
 import pytest
 import torch
@@ -30,6 +31,20 @@ def test_unsupported_operators_are_all_named_with_their_line():
     for needed in (*operators, "test_conversion.py", "line", "the nearest that are supported: "):
         assert needed in text, needed
     assert "conv2d" not in text and len(text) < 1200
+
+
+class Prints(nn.Module):
+    def forward(self, x):
+        print("a graph", file=sys.stderr)
+        print("a graph")
+        return 2 * x
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_what_is_printed_while_a_model_is_traced_is_kept_back(debug, capsys):
+    privml.convert(Prints(), calibration=torch.rand(4, 2), debug=debug)
+    for text in capsys.readouterr():  # the model also runs once on the examples, before it is traced
+        assert text.count("a graph") > 1 if debug else text.count("a graph") <= 1
 
 
 def test_models_that_cannot_be_traced():

@@ -6,7 +6,7 @@ import torch
 
 import privml
 from privml import _core
-from privml.engines.exponentials import exp_negative_function
+from privml.engines.catalogue import exp_negative_function
 from privml.errors import ConfigError, CorruptFile
 from privml.formats import EXPONENTIALS, FixedPoint, Numerics
 from privml.graph.body import graph_of

@@ -98,6 +98,42 @@ def test_layers_that_lose_most_become_floats():
     assert torch.equal(run(program, x[:4]), run(program, x[:4], "twopc", ot="ideal"))
 
 
+class Amplified(nn.Module):
+    """Differences of inputs that are close to each other, in which the input's own rounding shows."""
+
+    def __init__(self):
+        super().__init__()
+        self.near = nn.Parameter(torch.tensor([1.0, 2.0, 3.0]))
+        self.last = nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.last((x.view(-1, 3) - self.near) * 512.0)
+
+
+def test_a_layer_that_reads_an_input_becomes_a_float_with_it():
+    torch.manual_seed(0)
+    module = Amplified().eval()
+    x = module.near.detach() + torch.rand(16, 3) / 512
+    program = privml.convert(module, calibration=x, numerics={"bits": 32, "scale": 8})
+    assert program.choice.floats and program.choice.error <= 1 / 128
+    assert isinstance(program.inputs[0].format, Float)
+    with torch.no_grad():
+        expected = module(x)
+    assert (run(program, x) - expected).abs().max() <= 2 / 128 * expected.abs().max()
+    with pytest.raises(PrecisionLost, match=r"most is lost in layers '(sub|reshape)"):
+        privml.convert(module, calibration=x, numerics={"bits": 32, "scale": 8, "rescue": None})
+
+
+def test_an_accepted_error_replaces_no_layers():
+    module, x = Density(1e-4), rows()
+    asked = {"bits": 32, "scale": 8}
+    assert privml.convert(module, calibration=x, numerics=asked).choice.floats
+    with pytest.warns(UserWarning, match="numerics.accept=2 allows it"):
+        program = privml.convert(module, calibration=x, numerics={**asked, "accept": 2.0})
+    assert not program.choice.floats and 1 / 128 < program.choice.error <= 2
+    assert privml.convert(module, calibration=x, numerics={**asked, "accept": 1 / 64}).choice.floats
+
+
 def test_an_error_beyond_the_tolerance_is_refused_and_can_be_accepted():
     torch.manual_seed(0)
     module = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 2)).eval()
@@ -109,7 +145,7 @@ def test_an_error_beyond_the_tolerance_is_refused_and_can_be_accepted():
         privml.convert(module, calibration=x, numerics=coarse)
     with pytest.raises(PrecisionLost):
         privml.convert(module, calibration=x, numerics={**coarse, "accept": 0.01})
-    with pytest.warns(UserWarning, match="more than tolerance 0.78%; numerics.accept=2 puts up with it"):
+    with pytest.warns(UserWarning, match="more than tolerance 0.78%; numerics.accept=2 allows it"):
         program = privml.convert(module, calibration=x, numerics={**coarse, "accept": 2.0})
     assert 0.01 < program.choice.error <= 2
     with pytest.raises(ConfigError, match="accept"):
@@ -134,10 +170,10 @@ def test_one_bad_candidate_does_not_end_the_search(monkeypatch):
     module, x = nn.Sequential(nn.Linear(4, 4), nn.Sigmoid()).eval(), torch.rand(16, 4)
     measure = search._measure
 
-    def only_fine_ones(graph, data, expected, precision):
+    def only_fine_ones(judged, precision):
         if precision.scale < 11:
             raise ValueError("sigmoid, input format: scale must lie in 0..bits-2")
-        return measure(graph, data, expected, precision)
+        return measure(judged, precision)
 
     monkeypatch.setattr(search, "_measure", only_fine_ones)
     assert privml.convert(module, calibration=x).choice.precision.scale == 11

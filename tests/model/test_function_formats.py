@@ -6,8 +6,7 @@ import torch
 import torch.nn.functional as F
 
 import privml
-from privml.engines.catalogue import FORMS, FUNCTIONS
-from privml.engines.exponentials import exp_negative_function
+from privml.engines.catalogue import FORMS, FUNCTIONS, exp_negative_function
 from privml.engines.plain.engine import PlainEngine
 from privml.formats import FixedPoint
 from privml.ops.fixed import evaluate, target_of

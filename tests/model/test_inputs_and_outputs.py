@@ -168,6 +168,13 @@ def test_a_batch_that_is_fixed_is_told():
     assert program.inputs[0].shape == (4, 4) and "fixed at 4" in program.notes[0]
 
 
+def test_a_batch_that_operators_fix_is_told_as_it_is():
+    cell, rows = nn.GRUCell(3, 4).eval(), (torch.randn(1, 3), torch.randn(1, 4))
+    with pytest.warns(UserWarning, match="the batch is fixed at 1, as in the example inputs"):
+        program = privml.convert(cell, rows, calibration=rows)
+    assert program.inputs[0].shape == (1, 3)
+
+
 def test_arrays_keep_whole_numbers():
     table = nn.Embedding(6, 3).eval()
     program = privml.convert(table, calibration=np.arange(6).reshape(2, 3), token_ids="public")

@@ -2,6 +2,7 @@
 """Every pass leaves the numbers alone, and the formats that are chosen are the formats that arise."""
 
 import math
+import sys
 from functools import partial
 
 import pytest
@@ -99,6 +100,7 @@ def cases():
     torch.manual_seed(0)
     return [
         pytest.param(randomized(Residual()), torch.randn(24, 4, 8, 8), id="residual"),
+        pytest.param(randomized(Residual()), torch.randn(24, 4, 2, 2), id="residual, a mean of one value"),
         pytest.param(randomized(Pools()), torch.randn(24, 1, 9, 9), id="pools"),
     ]
 
@@ -262,6 +264,24 @@ def test_truncation_waits_for_pooling_and_relu():
     assert found["relu"].scale == found["reshape"].scale == 8
     assert found["linear"].scale > 8  # the result is never truncated
     assert weight.bits <= 10
+
+
+def test_long_chains_of_sums_are_walked():
+    class Chain(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.shift = nn.Parameter(torch.full((4,), 2.0**-10))
+            self.first, self.last = nn.Linear(4, 4), nn.Linear(4, 2)
+
+        def forward(self, x):
+            for _ in range(sys.getrecursionlimit()):
+                x = x + self.shift
+            return self.last(self.first(x) + x)
+
+    torch.manual_seed(0)
+    module, x = Chain().eval(), torch.rand(8, 4)
+    choice = choose_formats(export(module, (x[:1],)), (x,), Precision(scale=12, weight_bits=12))[1]
+    assert choice.error <= Precision().tolerance
 
 
 def test_pixels_are_exact_and_other_inputs_have_a_margin():

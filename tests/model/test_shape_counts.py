@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every operator case books the same on shapes alone as on zeros."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from function_cases import CASES
 from test_ops import PLACEMENTS, run
 
+import privml
 from privml.context import Session
 from privml.engines.active import backend as active
 from privml.engines.active import lookup
@@ -49,3 +53,40 @@ def test_a_table_at_a_secret_index_is_counted_without_its_unit_vector(monkeypatc
     index = tuple(zeros((3,), torch.int64, True) for _ in range(engine.components))
     assert engine.lookup_many(torch.zeros(2, 64, dtype=torch.int64), index, 6, 32)[0].shape == (2, 3)
     assert engine.drawn()["bits"] == 18
+
+
+FUNCTIONS = {
+    "scaled": lambda x: x * 2.0,
+    "promoted": lambda x: x.to(torch.uint8) * x.to(torch.int64)[0],
+    "of no elements": lambda x: x[:0] + x[:1],
+    "broadcast": lambda x: x[:, :1] * x[:1],
+    "whole quotient": lambda x: x.to(torch.int64) // 3,
+    "shifted": lambda x: x.to(torch.int64) << 3,
+    "chosen": lambda x: torch.where(x > 0, x, 1.0),
+    "in place": lambda x: x.add_(1),
+    "whether any": lambda x: (x > 0.5).any(),
+    "sum": lambda x: x.to(torch.uint8).sum(),
+    "sum of another type": lambda x: x.sum(dtype=torch.float32),
+    "sum of rows": lambda x: x.sum(1, keepdim=True),
+    "largest": lambda x: x.max(),
+}
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (1, 4)])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_shapes_and_types_are_those_of_torch(name, shape):
+    known, counted = FUNCTIONS[name](torch.rand(shape).double()), FUNCTIONS[name](zeros(shape, torch.float64, True))
+    assert (counted.shape, counted.dtype) == (known.shape, known.dtype)
+
+
+def test_a_count_does_not_wait_for_torchs_compiler(tmp_path):
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten())
+    privml.convert(module.eval(), calibration=torch.rand(20, 1, 6, 6)).save(tmp_path)
+    count = (
+        "import sys, privml\n"
+        f"ledger = privml.Program.load({str(tmp_path / 'program')!r}).cost([(1, 1, 6, 6)])\n"
+        "print(ledger.snapshot().total.bytes, 'torch._dynamo' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", count], capture_output=True, text=True, check=True).stdout.split()
+    assert int(told[0]) > 10_000 and told[1] == "False"

@@ -112,3 +112,20 @@ def test_a_bar_moves_in_notebooks_alone(monkeypatch):
     bar(2, 3, "soon after, which is left out")
     bar(3, 3, "done")
     assert len(shown) == 2 and 'value="1" max="3"' in shown[0] and "load&lt;" in shown[0] and shown[1] == ""
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_the_bar_of_a_query_moves_by_predicted_bytes_where_these_are_counted(program, monkeypatch, counted):
+    shown = []
+    monkeypatch.setattr("privml.program.notebook_bar", lambda title: lambda *step: shown.append((title, *step)))
+    x = torch.rand(6 + counted, 4)
+    if counted:
+        program.cost([tuple(x.shape)])
+    sizes = [program.layer_bytes([x.shape]).get(layer, 1) for layer in program.layers]
+    assert (max(sizes) > 1) == counted
+    with privml.local(program, engine="plain") as query:
+        query({program.inputs[0].name: x})
+    starts = [("query", sum(sizes[:i]), sum(sizes), layer) for i, layer in enumerate(program.layers)]
+    assert shown == [*starts, ("query", sum(sizes), sum(sizes), "done"), ("query", 1, 1, "")]
+    with pytest.raises(privml.errors.InvalidInput), privml.local(program, engine="plain") as query:
+        query([[1, 2], [3]], "no input")

@@ -140,22 +140,24 @@ def test_places_that_depend_on_weights_are_refused():
         privml.convert(Chosen().eval(), calibration=torch.randn(4, 5))
 
 
-def test_notes_are_parts_of_the_program_and_told_before_anything_is_sent(tmp_path, caplog):
+def test_notes_are_parts_of_the_program_and_notices_before_anything_is_sent(tmp_path, caplog):
     model, ids = torch.nn.Sequential(torch.nn.Embedding(6, 4), torch.nn.Linear(4, 3)), torch.randint(0, 6, (16, 2))
     program = privml.convert(model, calibration=ids, token_ids="public")
     program.save(tmp_path)
     loaded = Program.load(tmp_path / "program")
     assert loaded.notes == program.notes and "all parties learn" in loaded.notes[0]
-    assert loaded.told(dealt=True)[0].startswith("all parties, the dealer too, learn these inputs of the program: ")
+    assert loaded.notices(dealt=True)[0].startswith("all parties, the dealer too, learn these inputs of the program: ")
+    with pytest.raises(AttributeError, match="Program.notices"):
+        loaded.told()
     with caplog.at_level("WARNING", "privml"):
         privml.Client(loaded, "127.0.0.1:9").close()
-    assert [record.getMessage() for record in caplog.records] == list(loaded.told())
+    assert [record.getMessage() for record in caplog.records] == list(loaded.notices())
 
 
 def test_an_accepted_loss_is_a_note():
     model, x = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Sigmoid(), torch.nn.Linear(8, 3)), torch.randn(64, 8)
-    with pytest.warns(UserWarning, match="puts up with it"):
+    with pytest.warns(UserWarning, match="allows it"):
         program = privml.convert(model, calibration=x, numerics={"bits": 16, "scale": 3, "accept": 0.9})
-    assert any("more than the tolerance" in note for note in program.told())
+    assert any("more than the tolerance" in note for note in program.notices())
     assert program.choice.measured.startswith("largest error on the 64 rows that the formats were chosen by: ")
-    assert "16 of them told no ranges" in program.choice.measured
+    assert "16 of them were not used for ranges" in program.choice.measured

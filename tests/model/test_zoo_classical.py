@@ -19,7 +19,7 @@ CARDS = {
     "biopsies": (["public"], 164, 164, 169, 169),
     "diabetes": (["public", "hidden"], 236, 236, 332, 332),
     "cultivars": (["public", "hidden"], 76, 76, 78, 78),
-    "numerals": (["public"], 981, 980, 996, 997),
+    "numerals": (["public"], 981, 982, 996, 997),
 }
 
 

@@ -134,10 +134,15 @@ FAMILIES: dict[str, Callable[[], tuple[torch.nn.Module, Inputs]]] = {
 
 
 def built(name: str) -> tuple[torch.nn.Module, Inputs]:
-    """Model and inputs of a family. Running statistics are those of the inputs, as training leaves them: with random
-    weights alone values would vanish from layer to layer."""
+    """Model and inputs of a family."""
     torch.manual_seed(0)
     model, inputs = FAMILIES[name]()
+    return settled(model, lambda model: model(**inputs)), inputs
+
+
+def settled(model: torch.nn.Module, run: Callable[[torch.nn.Module], object]) -> torch.nn.Module:
+    """The model in evaluation mode. Running statistics are those of the inputs that ``run`` gives, as training leaves
+    them: with random weights alone values would vanish from layer to layer."""
     norms = [part for part in model.modules() if isinstance(part, torch.nn.modules.batchnorm._BatchNorm)]
     if norms:
         for norm in norms:
@@ -145,8 +150,8 @@ def built(name: str) -> tuple[torch.nn.Module, Inputs]:
             norm.train()
         with torch.no_grad():
             for _ in range(2):
-                model(**inputs)
-    return model.eval(), inputs
+                run(model)
+    return model.eval()
 
 
 def clear(model: torch.nn.Module, inputs: Inputs) -> torch.Tensor:

@@ -70,13 +70,16 @@ def test_recognition_of_text():
     assert (answer(program, x, "plain").argmax(2) == expected.argmax(2)).double().mean() > 0.98
 
 
-def test_seizures():
-    """Three seconds of noise, in every other row with a rhythm of three discharges a second."""
+def recordings():
+    """Three seconds of noise, in every other row with three discharges a second, as the model takes them."""
     seizure = pytest.importorskip("brainmaze_eeg_models.seizure")
-    path = file_of("brainmaze_eeg_models", "modelA_paper.onnx")
     random, times = np.random.RandomState(0), np.arange(200 * 3) / 200
     rhythm = 4 * np.maximum(np.sin(2 * np.pi * 3 * times), 0) ** 8 * (np.arange(8) % 2)[:, None]
-    x = torch.from_numpy(seizure.preprocess_input(random.randn(8, len(times)) + rhythm, 200)).float()
+    return torch.from_numpy(seizure.preprocess_input(random.randn(8, len(times)) + rhythm, 200)).float()
+
+
+def test_seizures():
+    path, x = file_of("brainmaze_eeg_models", "modelA_paper.onnx"), recordings()
     expected = clear(path, x)
     program = privml.convert(path, calibration=x)
     found = answer(program, x, "plain")

@@ -12,7 +12,7 @@ import pytest
 from instructions import disassembly, dispatched, newer, shared_functions
 
 BUILD = Path(__file__).parents[2] / "build/release/CMakeFiles"
-OBJECTS = sorted(BUILD.glob("privml_*.dir/**/*.o")) + sorted(BUILD.glob("_core.dir/bindings/*.o"))
+OBJECTS = sorted(BUILD.glob("privml_*.dir/**/*.o")) + sorted(BUILD.glob("_core.dir/**/*.o"))
 pytestmark = [
     pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86-64 only"),
     pytest.mark.skipif(shutil.which("objdump") is None, reason="needs binutils"),

@@ -17,10 +17,9 @@ from services import deal, query, serve
 from privml.program import Program
 from privml.service.events import Stop, on_signals
 from privml.service.negotiation import settings_of
-from privml.session.active_preprocessing import ActivePreprocessing
 from privml.session.agreement import agree
 from privml.session.connections import Link, reach
-from privml.session.preprocessing import Preprocessing, StoreHalf
+from privml.session.preprocessing import StoreHalf
 from privml.session.session import open_session
 
 
@@ -102,8 +101,8 @@ def deal_program(pipe: Connection, folder: str, options: dict) -> None:
 
 
 def _store(options: dict, rank: int, program: Program) -> StoreHalf | None:
-    store, kind = options.pop("store", None), ActivePreprocessing if options.get("ring") else Preprocessing
-    return None if store is None else kind(store, rank, program.hash, store + ".key")
+    store = options.pop("store", None)
+    return None if store is None else StoreHalf(store, rank, program.hash, store + ".key")
 
 
 def _deadly(die_at: str | None):

@@ -22,7 +22,7 @@ from store_pairs import (
     order,
 )
 
-from privml.engines.active.backend import numbers_of
+from privml.engines.active.stores import numbers_of
 from privml.engines.correlations import OtChoice
 from privml.errors import (
     ConfigError,
@@ -33,8 +33,8 @@ from privml.errors import (
     SecurityAbort,
     StoreError,
 )
-from privml.session.active_preprocessing import ActivePreprocessing
-from privml.session.preprocessing import Allotment, Preprocessing
+from privml.service.negotiation import needed
+from privml.session.preprocessing import Allotment, StoreHalf
 from privml.spec import SessionSpec, engine
 from privml.store.store import Store
 
@@ -54,7 +54,7 @@ def filling():
 
 
 def half(program, stores, rank, **options):
-    return ActivePreprocessing(stores / str(rank), rank, program.hash, f"{stores}/{rank}.key", **options)
+    return StoreHalf(stores / str(rank), rank, program.hash, f"{stores}/{rank}.key", **options)
 
 
 def ask(program, ours, theirs, value=INPUT, **options):
@@ -182,39 +182,39 @@ def test_halves_that_stand_at_different_queries_go_on_from_the_later(program, st
 
 
 def test_a_peer_that_names_no_position_is_refused(program, stores):
-    demand, kinds = program.demand([(2, 4)], SessionSpec.of("active", **ACTIVE)), None
+    need, kinds = needed(program, [(2, 4)], SessionSpec.of("active", **ACTIVE)), None
     with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
         kinds = len(ours.store.header.kinds)
         for position in (None, [0], [0] * (kinds + 1), [-1] * kinds, [9] * kinds, ["0"] * kinds, [True] * kinds):
             with pytest.raises(ProtocolError, match="no position"):
-                ours.allot({"position": position}, demand)
+                ours.allot({"position": position}, need)
             if position is not None:
                 with pytest.raises(ProtocolError, match="no position"):
-                    theirs.claim(position, demand)
+                    theirs.claim(position, need)
         begun = [1, *[0] * (kinds - 1)]
         with pytest.raises(ProtocolError, match="does not have"):
-            theirs.claim(begun, demand)
+            theirs.claim(begun, need)
         with pytest.raises(ProtocolError, match="does not have"):
-            theirs.claim(list(theirs.store.header.query_start(2)), demand)
+            theirs.claim(list(theirs.store.header.query_start(2)), need)
         with pytest.raises(StoreError, match="further ahead than a session can explain"):
-            ours.allot({"position": list(ours.store.header.query_start(2))}, demand)
+            ours.allot({"position": list(ours.store.header.query_start(2))}, need)
         assert ours.store.queries_left == 2, "nothing was used"
-        allotment = ours.allot({"position": begun}, demand)
+        allotment = ours.allot({"position": begun}, need)
         assert allotment.start == ours.store.header.query_start(1), "a query that was begun is used"
-        assert theirs.claim(list(allotment.start), demand).start == allotment.start
+        assert theirs.claim(list(allotment.start), need).start == allotment.start
         with pytest.raises(ProtocolError, match="does not have"):
-            theirs.claim(list(allotment.start), demand)
+            theirs.claim(list(allotment.start), need)
 
 
 def test_a_peer_that_takes_another_query_than_was_allotted_is_caught(program, stores, monkeypatch):
-    take = ActivePreprocessing.open
+    take = StoreHalf.open
 
-    def take_another(self, channel, rank, allotment, truncation):
+    def take_another(self, channels, rank, spec, allotment, need):
         if rank == 1:
             allotment = Allotment(allotment.start, self.store.take_query(1))
-        return take(self, channel, rank, allotment, truncation)
+        return take(self, channels, rank, spec, allotment, need)
 
-    monkeypatch.setattr(ActivePreprocessing, "open", take_another)
+    monkeypatch.setattr(StoreHalf, "open", take_another)
     with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
         served, got = ask(program, ours, theirs)
         assert isinstance(got, (SecurityAbort, PeerDisconnected))
@@ -232,8 +232,6 @@ def test_stores_of_two_pairs_do_not_fit(program, stores, tmp_path):
 
 
 def test_a_half_is_for_its_engine_and_ring(program, stores):
-    with pytest.raises(ConfigError, match="engine=active"):
-        Preprocessing(stores / "0", 0, program.hash, f"{stores}/0.key")
     with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
         for options, why in (({}, "engine=twopc"), ({"ring": 32}, "engine.ring=64, not for 32")):
             server, _ = answer(program, ours, theirs, **options)

@@ -15,7 +15,7 @@ from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.errors import ConfigError, HandshakeMismatch, PrivmlError, ProtocolError
 from privml.service.choose_ot import candidates, choice_fields, choice_in, forecasts, reason
-from privml.session.preprocessing import Preprocessing
+from privml.session.preprocessing import StoreHalf
 from privml.spec import LOOPBACK_MBPS, LinkProfile, SessionSpec
 
 AUTO = OtChoice("auto")
@@ -46,7 +46,7 @@ def test_nothing_without_security_is_ever_chosen():
 def test_predictions_are_those_of_the_exact_cost(program):
     shapes = ((8, 4),)
     for each in forecasts(program, shapes, auto(link=WAN)):
-        cost = program.cost(shapes, SessionSpec(ot=each.ot)).snapshot()
+        cost = program.cost(shapes, SessionSpec(ot=each.ot, link=WAN)).snapshot()
         phases = (cost.setup, cost.preprocess, cost.online)
         messages = sum(p.depth * 0.040 + max(p.sent, p.received) * 8 / 100e6 for p in phases)
         assert each.link == pytest.approx(messages)
@@ -176,7 +176,7 @@ def test_stores_too(program, tmp_path):
     )
     best = forecasts(program, ((2, 4),), auto(link=LinkProfile(1, 1)), queries=2)[0].ot
     assert serving.result(60).ot == made.ot == best
-    halves = [Preprocessing(tmp_path / str(r), r, program.hash, tmp_path / f"key{r}") for r in (0, 1)]
+    halves = [StoreHalf(tmp_path / str(r), r, program.hash, tmp_path / f"key{r}") for r in (0, 1)]
     with halves[0], halves[1]:
         options = {name: {"preprocessing": half} for name, half in zip(("server", "client"), halves, strict=True)}
         got, told = ask(program, 2, AUTO, AUTO, WAN, **options)

@@ -36,6 +36,27 @@ def shell(*arguments: str, cwd: Path) -> subprocess.CompletedProcess:
     return done
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["convert", "--help"]])
+def test_a_reader_of_the_output_may_leave(arguments: list[str], tmp_path: Path) -> None:
+    """As `head` does: the command ends with the status that shells give it, without a traceback."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(
+            [*COMMAND, *arguments],
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lenet")

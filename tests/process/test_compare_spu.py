@@ -45,10 +45,12 @@ def test_seconds_and_bytes_of_all_parties(tmp_path):
     assert done.returncode == 0, done.stderr
     row = json.loads(lines.read_text())
     assert (row["peer"], row["peer_seconds"], row["peer_bytes"], row["peer_error"]) == ("ABY3", 0.5, 6000, 0.001)
+    assert row["numerics"]["bits"] == 64 and row["numerics"]["scale"] == 18 and row["time"].endswith("Z")
+    assert (row["ot"], row["linear"], row["tolerance"]) == (None, None, None)  # of two parties, and of networks
     assert row["error"] == 0 and row["bytes"] > 0 and row["times_faster"] == row["peer_seconds"] / row["seconds"]
 
 
 def test_every_row_exists_on_both_sides():
     peers = re.findall(r'^    "(\w+)": lambda', (FOLDER / "spu_rows.py").read_text(), re.MULTILINE)
-    rows = re.findall(r'Row\("\w+", "(\w+)"', SCRIPT.read_text())
+    rows = re.findall(r'(?:Row|network)\("\w+", "(\w+)"', SCRIPT.read_text())
     assert len(rows) >= 12 and set(rows) <= set(peers)

@@ -128,7 +128,9 @@ def test_an_idle_session_gives_way(server, program):
             for _ in range(2):
                 for seed, client in enumerate(clients):
                     assert_right(client.query(value(seed)), value(seed))
-        assert [running.wait("ended", n).fields["why"] for n in range(1, 6)] == ["it was idle and gave way"] * 5
+        assert [running.wait("ended", n).fields["why"] for n in range(1, 6)] == [
+            "it was idle and another session needed its place"
+        ] * 5
 
 
 def test_draining_ends_idle_sessions(server, program):
@@ -154,7 +156,7 @@ def test_draining_lets_what_is_under_way_finish(server, ask, pause):
         assert_right(first.go(), value(0))
         assert running.result() == 1
     assert running.stop.cut == 0 and running.lines[0].startswith("listening")
-    assert any(line.startswith("ending: 1 session(s) under way have 30 seconds") for line in running.lines)
+    assert any(line.startswith("ending: 1 running session(s) have 30 seconds") for line in running.lines)
 
 
 @pytest.mark.parametrize("asked", [1, 2])

@@ -9,7 +9,7 @@ from store_pairs import answer, filled
 
 import privml
 from privml.engines.twopc.linear import PREPARED
-from privml.session.preprocessing import Preprocessing
+from privml.session.preprocessing import StoreHalf
 
 LATTICE = {"linear": "lattice"}
 IMAGE = torch.rand(1, 2, 8, 8, generator=torch.Generator().manual_seed(3))
@@ -39,7 +39,7 @@ def test_queries_send_their_images_alone_once_masked(program, tmp_path):
         assert all(layer.cost.total.bytes > 0 for layer in outcome.layers)
     _, plain = answer(program, None, None, IMAGE, linear="ot")
     _, direct = answer(program, None, None, IMAGE, **LATTICE)
-    halves = [Preprocessing(tmp_path / str(r), r, program.hash, f"{tmp_path}/{r}.key") for r in (0, 1)]
+    halves = [StoreHalf(tmp_path / str(r), r, program.hash, f"{tmp_path}/{r}.key") for r in (0, 1)]
     with halves[0] as ours, halves[1] as theirs:
         assert len(ours.prepared) == 3
         for left in (1, 0):

@@ -23,7 +23,7 @@ from privml.program import Program
 from privml.service.negotiation import _allowance_of, link_in
 from privml.service.options import Limits
 from privml.session import preprocessing
-from privml.session.preprocessing import Preprocessing
+from privml.session.preprocessing import StoreHalf
 from privml.spec import SessionSpec, engine
 from privml.store.store import Store
 
@@ -37,7 +37,7 @@ def filling():
 
 
 def half(program, stores, rank, **options):
-    return Preprocessing(stores / str(rank), rank, program.hash, f"{stores}/{rank}.key", **options)
+    return StoreHalf(stores / str(rank), rank, program.hash, f"{stores}/{rank}.key", **options)
 
 
 def spec_of(half=None):
@@ -76,7 +76,7 @@ def test_queries_send_what_is_predicted_and_prepare_nothing(program, stores):
             assert (online.sent, online.received) == (predicted.online.sent, predicted.online.received)
             assert ours.store.queries_left == theirs.store.queries_left == left
         served, got = answer(program, ours, theirs, **LATTICE)
-        assert "StoreError" in served and isinstance(got, StoreError) and "prepared products" in str(got)
+        assert "StoreError" in served and isinstance(got, StoreError) and "does not suffice" in str(got)
 
 
 def test_outputs_are_those_of_transfers_bit_for_bit(program, stores):
@@ -360,7 +360,7 @@ def test_what_does_not_fit_the_memory_for_halves_is_made_without(program, monkey
     """Alike at both parties and as predicted: the first layer's halves fit, those of the second are sent every time."""
     shapes = [(2, 4)] * 3
     freely = [cost.snapshot().online for cost, _ in program.session_cost([[shape] for shape in shapes], spec_of())]
-    wanted = spec_of().backend.prepared_products(program, [(2, 4)], spec_of(), 1)
+    wanted = spec_of().backend.stores.products(program, [(2, 4)], spec_of(), 1)
     whole = sum(linear.kept_bytes(each.product, "tail") for each in wanted)
     monkeypatch.setattr(linear, "MOST_KEPT", whole - 1)
     predicted = [cost.snapshot().online for cost, _ in program.session_cost([[shape] for shape in shapes], spec_of())]

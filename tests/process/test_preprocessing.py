@@ -26,14 +26,15 @@ from privml.errors import (
     ProtocolError,
     StoreError,
 )
+from privml.service.negotiation import needed
 from privml.service.options import Capacity
-from privml.session.preprocessing import Need, Preprocessing
+from privml.session.preprocessing import StoreHalf
 from privml.spec import LinkProfile, SessionSpec, engine
 from privml.store.store import Store
 
 
 def half(program, stores, rank, **options):
-    return Preprocessing(stores / str(rank), rank, program.hash, f"{stores}/{rank}.key", **options)
+    return StoreHalf(stores / str(rank), rank, program.hash, f"{stores}/{rank}.key", **options)
 
 
 def test_both_halves_are_made_and_fit(program, made):
@@ -83,7 +84,7 @@ def test_what_does_not_suffice_is_made_where_that_is_allowed(program, stores):
         large = INPUT.repeat(10, 1)
         served, got = answer(program, ours, theirs, large)
         assert_right(got.outputs, large)
-        assert got.source.startswith("made by softspoken k=4, since too few") and "2 queries left" in got.source
+        assert got.source.startswith("made by softspoken k=4, since too little") and "2 queries left" in got.source
         assert got.ledger.snapshot().preprocess.bytes > 0
         served, got = answer(program, ours, theirs, INPUT[:1])
         assert_right(got.outputs, INPUT[:1])
@@ -138,9 +139,9 @@ def test_stores_of_two_pairs_do_not_fit(program, stores, tmp_path):
 
 def test_a_half_is_for_its_party_and_program(program, stores):
     with pytest.raises(ConfigError, match="half of party 0"):
-        Preprocessing(stores / "0", 1, program.hash, f"{stores}/0.key")
+        StoreHalf(stores / "0", 1, program.hash, f"{stores}/0.key")
     with pytest.raises(ConfigError, match="made for program"):
-        Preprocessing(stores / "0", 0, "f" * 64, f"{stores}/0.key")
+        StoreHalf(stores / "0", 0, "f" * 64, f"{stores}/0.key")
     with pytest.raises(ConfigError, match="when_empty"):
         half(program, stores, 0, when_empty="panic")
     half(program, stores, 0).close()  # what failed holds no lock
@@ -208,29 +209,29 @@ def test_an_altered_chunk_ends_the_query_and_not_the_server(program, stores):
 
 def test_a_peer_that_names_no_position_is_refused(program, stores, start):
     with half(program, stores, 0) as ours:
-        drawn = program.correlations([(2, 4)])
+        need = needed(program, [(2, 4)], SessionSpec())
         for position in (None, [0], [0, -1], [0, 99], ["0", "0"], [0, True]):
             with pytest.raises(PrivmlError, match="no position"):
-                ours.allot({"position": position}, Need(drawn))
+                ours.allot({"position": position}, need)
         assert ours.store.queries_left == 2, "nothing was used"
-        assert ours.allot({"position": [1, 0]}, Need(drawn)).start == (1, 0)
+        assert ours.allot({"position": [1, 0]}, need).start == (1, 0)
 
 
 def test_a_client_cannot_use_up_its_servers_half_by_a_word(program, tmp_path):
     for outcome in make(program, tmp_path, count=4):
         assert not isinstance(outcome, Exception), outcome
-    drawn = program.correlations([(2, 4)])
+    need = needed(program, [(2, 4)], SessionSpec())
     with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
         for place in ([2, 0], [0, 2], [3, 3], [4, 4]):
             with pytest.raises(StoreError, match="further ahead than a session can explain"):
-                ours.allot({"position": place}, Need(drawn))
+                ours.allot({"position": place}, need)
         assert ours.store.queries_left == 4, "nothing was used"
         for _ in theirs.store.take_query(2):  # and what is before it
             pass
         served, got = answer(program, ours, theirs)
         assert "StoreError" in served and isinstance(got, StoreError) and "further ahead" in str(got)
         assert str(tmp_path) not in str(got) and ours.store.queries_left == 4
-        assert ours.allot({"position": [1, 1]}, Need(drawn)).start == (1, 1), "what one session takes may be lost"
+        assert ours.allot({"position": [1, 1]}, need).start == (1, 1), "what one session takes may be lost"
         assert ours.store.queries_left == 2
 
 
@@ -238,19 +239,19 @@ def test_a_larger_query_may_be_lost_as_a_whole(program, tmp_path):
     for outcome in make(program, tmp_path, count=4):
         assert not isinstance(outcome, Exception), outcome
     with half(program, tmp_path, 0) as ours:
-        large = program.correlations([(3, 4)])
-        assert ours.allot({"position": [2, 2]}, Need(large)).start == (2, 2)
+        large = needed(program, [(3, 4)], SessionSpec())
+        assert ours.allot({"position": [2, 2]}, large).start == (2, 2)
 
 
 def test_a_server_that_allots_what_cannot_be_is_refused(program, stores):
     with half(program, stores, 1) as theirs:
-        drawn = program.correlations([(2, 4)])
-        assert theirs.claim([1, 0], Need(drawn)).start == (1, 0)
+        need = needed(program, [(2, 4)], SessionSpec())
+        assert theirs.claim([1, 0], need).start == (1, 0)
         for start in (7, [0, 0], [2, 0], [2, 1, 1], [2, 99], [2.0, 1], "21", [True, 1]):
             with pytest.raises(ProtocolError):
-                theirs.claim(start, Need(drawn))
+                theirs.claim(start, need)
         assert theirs.store.position == (2, 1)
-        assert theirs.claim(None, Need(drawn)) is None
+        assert theirs.claim(None, need) is None
 
 
 def test_both_must_order_the_same(program, tmp_path):

@@ -195,7 +195,7 @@ def test_a_signal_lets_the_query_under_way_finish(server, client):
     held = client(running.address, stop_at="relu")
     held.line("stopped")
     os.kill(running.process.pid, signal.SIGTERM)
-    assert "1 session(s) under way have 30 seconds" in running.line("log ending")
+    assert "1 running session(s) have 30 seconds" in running.line("log ending")
     assert client(running.address).last().startswith("error ServiceBusy")
     os.kill(held.process.pid, signal.SIGCONT)
     assert_answer(held.last())

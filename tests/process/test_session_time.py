@@ -178,7 +178,7 @@ def test_draining_does_not_wait_for_what_is_made_ahead(server, program, monkeypa
         running.stop.ask()
         assert running.result() == 1 and running.stop.cut == 0 and running.stop.exit_code == 0
         go.set()
-    assert "gave way" in running.wait("ended").fields["why"] and running.kinds("failed") == []
+    assert "needed its place" in running.wait("ended").fields["why"] and running.kinds("failed") == []
 
 
 def test_a_session_that_is_cut_off_does_not_wait_for_its_further_connections(server, program):

@@ -21,6 +21,7 @@ F16 = FixedPoint(32, 16)
 # Name -> what it calls, on a share and its second factor: shapes are those of the share.
 CASES = {
     "multiply": lambda e, a, b: e.multiply(Operand(a, BITS), Operand(b, BITS), BITS),
+    "square": lambda e, a, b: e.multiply(Operand(a, BITS), Operand(a, BITS), BITS),
     "multiply_rows": lambda e, a, b: e.multiply_rows(Operand(a, BITS), Operand(_first(b), BITS), BITS),
     "truncate": lambda e, a, b: e.truncate(a, BITS, 5),
     "floor": lambda e, a, b: e.floor(a, BITS, 3, Promise(bound=1 << 40)),
@@ -161,3 +162,14 @@ def test_products_and_truncations_of_three_parties_share_a_message():
         assert engine.reveal(matrix, BITS).tolist() == [[5, 14], [14, 50]]
         assert (engine.reveal(shifted, BITS) - torch.tensor([[0, 0, 1], [1, 2, 2]])).abs().max() <= 1
         assert engine.reveal_bits(bits).tolist() == [1, 1]
+
+
+def test_a_promise_is_part_of_what_calls_have_in_common():
+    """Joined with a call that promises more, values for which it does not hold would give wrong results."""
+    keys = []
+    with privml.local("twopc", ot="ideal") as session:
+        a = session.engine.input(torch.arange(6).view(2, 3), (2, 3), 0, 16)
+        for bound in (None, 1 << 14):
+            engine = BatchingEngine(session.engine, lambda call: keys.append(call.key))
+            engine.multiply(Operand(a, 16, bound=bound), Operand(a, 16), 20)
+    assert keys[0] != keys[1]

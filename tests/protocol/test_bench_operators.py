@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The suite of real-number functions: every row computes what it is named after, and its bytes fall with the bound."""
+"""The suite of real-number functions: every row computes what it is named after, and its bytes fall with the bound. The
+suite of products by lattice ciphertexts: every row runs."""
 
 import numpy as np
 import pytest
@@ -12,7 +13,24 @@ from privml.cli.paths import config_directory
 from privml.errors import ConfigError
 from privml.measure.core_operators import bound_of, bounded, prepare
 
-SUITE = OmegaConf.to_container(OmegaConf.load(config_directory() / "suite" / "realfunc.yaml"))["operators"]
+
+def operators(suite: str) -> dict:
+    return OmegaConf.to_container(OmegaConf.load(config_directory() / "suite" / f"{suite}.yaml"))["operators"]
+
+
+SUITE, PRODUCTS = operators("realfunc"), operators("linear")
+# Sizes of products that take no time.
+SMALL = {
+    "rows": 4,
+    "inner": 8,
+    "columns": 6,
+    "batch": 2,
+    "queries": 2,
+    "channels": 4,
+    "outputs": 4,
+    "groups": 4,
+    "size": 6,
+}
 
 
 def run(row: dict, n: int) -> np.ndarray:
@@ -71,3 +89,18 @@ def test_the_bound_is_a_setting_of_operators_that_have_one():
         params_of(config, "exp", SUITE["exp"])
     with pytest.raises(ConfigError, match="at most 1"):
         params_of(OmegaConf.create({"bound": 2}), "mw", SUITE["mw"])
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_every_row_of_products_runs(name):
+    row = PRODUCTS[name]
+    params = {key: min(value, SMALL.get(key, value)) for key, value in row["params"].items()}
+
+    def party(rank, channel):
+        session = _core.TwoPartySession(channel, rank, "softspoken", 4)
+        prepare(row["operator"], _core, session, rank, 2, params)()
+        counters = session.counters()
+        return sum(counters[phase]["sent"] for phase in ("preprocess", "online"))
+
+    alone = row["operator"] in ("lattice_transform", "lattice_encrypt")
+    assert (sum(succeed(run_both(party))) == 0) == alone

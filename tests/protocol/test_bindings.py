@@ -88,7 +88,7 @@ def test_wrong_arguments_are_refused(meter, call):
         lambda s, x: T.truncate_arithmetic(s, x, 32, 32),
         lambda s, x: T.sign_extend(s, x, 32, 65),
         lambda s, x: T.open_ring(s, x, 32, 2),
-        lambda s, x: T.multiply(s, x, (8, True, False), x, (8, True, False), 32),
+        lambda s, x: T.multiply(s, x, (8, True, False, False), x, (8, True, False, False), 32),
         lambda s, x: T.lookup(s, x, x, 3, 8),
         lambda s, x: T.argmax_last(s, np.zeros((2, 300), np.int64), 8),
     ],

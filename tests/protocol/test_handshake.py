@@ -329,7 +329,7 @@ def test_a_client_follows_once_and_expects_the_same_name():
     assert moving([ServiceMoved("", "second:2", "hospital-a"), "answer"], told, asked) == "answer"
     assert told == ["second:2"] and [address for address, _ in asked] == ["first:1", "second:2"]
     assert [link["identity"].names for _, link in asked] == [("any",), ("hospital-a",)]
-    with pytest.raises(ProtocolError, match="sends them on again"):
+    with pytest.raises(ProtocolError, match="redirects them again"):
         moving([ServiceMoved("", "second:2"), ServiceMoved("", "third:3")], [], [])
     with pytest.raises(ServiceBusy):
         moving([ServiceMoved("", "second:2"), ServiceBusy("")], [], [])

@@ -183,9 +183,9 @@ def test_files_that_cannot_be_used(files):
 def test_keys_are_for_their_owner_alone(files):
     assert (files / f"{SERVER}.key").stat().st_mode & 0o777 == 0o600
     assert describe(files / f"{SERVER}.pem")["names"] == SERVER
-    with pytest.raises(ConfigError, match="there already"):
+    with pytest.raises(ConfigError, match="already exists"):
         issue(files, SERVER)
-    with pytest.raises(ConfigError, match="no name"):
+    with pytest.raises(ConfigError, match="not a valid name"):
         issue(files, "../x")
 
 

@@ -74,7 +74,7 @@ def test_who_belongs_to_no_session_is_refused():
     assert join(desk, TOKENS[0], 1, "lab-b")[1] == JOINED
     for lane in (0, 1, 3, 2**32 - 1):
         _, answer, error = join(desk, TOKENS[0], lane, "lab-b")
-        assert answer == WRONG_LANE and "no such lane, or it is taken" in error
+        assert answer == WRONG_LANE and "no such lane, or the lane is in use" in error
     assert join(desk, TOKENS[0], 2, "lab-b")[1] == JOINED
     assert len(desk.collect(TOKENS[0], LONG)) == 2
     assert join(desk, TOKENS[0], 1, "lab-b")[1] == WRONG_TOKEN, "a session that has its lanes expects no more"
@@ -85,7 +85,7 @@ def test_what_is_missing_is_said_at_the_deadline():
     desk.expect(TOKENS[0], 3, FIRST)
     other = join(desk, TOKENS[0], 2)[0]
     join(desk, TOKENS[0], 7)
-    with pytest.raises(PeerDisconnected, match="opened 1 of 3 .* no such lane, or it is taken"):
+    with pytest.raises(PeerDisconnected, match="opened 1 of 3 .* no such lane, or the lane is in use"):
         desk.collect(TOKENS[0], 0.1)
     desk.forget(TOKENS[0])
     desk.forget(TOKENS[0])

@@ -160,7 +160,7 @@ def test_packed_products_share_keys_that_the_first_one_makes():
 
     for first, second in zip(*succeed(run_both(party)), strict=True):
         assert ((first + second) & MASK == (x @ w.view(np.uint64)) & MASK).all()
-    assert T.lattice_packed_choice((128, 768, 768), 12, True, ELL)["gap"] == 32
+    assert T.lattice_packed_choice((128, 768, 768), 12, True, ELL - 1)["gap"] == 32
     assert T.lattice_packed_choice((1, 400, 120), 9, True, 23, T.switching_sets - 1)["gap"] == 128
     for wrong in (-1, T.switching_sets):
         with pytest.raises(ValueError, match="no set"):
@@ -173,15 +173,17 @@ def test_bytes_of_a_full_batch_are_those_of_the_arithmetic():
     halves = T.lattice_halves(meter, np.zeros(768 * 768, np.int64), (0, 12, True), (768, 768), ELL)
     queries = 4096 // 128
     up, down = halves.batch_bytes
-    assert 880_000 < up / queries < 890_000
-    assert down / queries == 128 * 768 * 53 / 8
-    assert (halves.beginning_bytes[1] - 64) / queries == 128 * 768 * 53 / 8
+    bits = T.lattice_choice(768, 12, True, ELL)["upload_bits"]
+    assert 128 * 768 * bits / 8 < up / queries < 128 * 768 * bits / 8 + 1500
+    assert down / queries == 128 * 768 * 45 / 8
+    assert (halves.beginning_bytes[1] - 64) / queries == 128 * 768 * 54 / 8
 
 
 def test_choice_tells_parameters_and_where_none_serve():
     choice = T.lattice_choice(768, 12, True, 44)
-    assert (choice["n"], choice["log_q"], choice["dropped_bits"], choice["answer_bits"]) == (4096, 72, 9, 53)
-    assert choice["log2_failure"] <= -100 and min(choice["gates"], choice["core_svp"]) >= 128
+    assert (choice["n"], choice["log_q"], choice["dropped_bits"], choice["answer_bits"]) == (4096, 72, 10, 54)
+    assert ELL < choice["upload_bits"] < 72 and choice["log2_failure"] <= -100
+    assert min(choice["gates"], choice["core_svp"]) >= 128
     assert T.lattice_choice(768, 12, True, 44, noise="proved")["log2_failure"] == -np.inf
     assert T.lattice_choice(768, 12, True, 56) is None and T.lattice_choice(768, 40, True, 44) is None
     meter = _core.TwoPartySession.meter(0)

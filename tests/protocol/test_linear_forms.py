@@ -23,6 +23,7 @@ from privml.engines.twopc.linear import (
     PACKED,
     PREPARED,
     TRANSFERS,
+    WIDE,
     ByTransfers,
     Kept,
     Linear,
@@ -33,7 +34,9 @@ from privml.engines.twopc.linear import (
     fits,
     form_of,
 )
+from privml.engines.twopc.wide import candidates, of_weights
 from privml.errors import ConfigError
+from privml.formats import node
 
 PLAIN = PlainEngine(check_overflow=False)
 SOFTSPOKEN = ("softspoken", 4, "semi_honest")
@@ -108,6 +111,26 @@ def test_convolutions_are_exact(engine, rng, case, owners):
     want = PLAIN.conv2d(Operand((x,), 32), Operand((w,), 12), window, 44)[0]
     assert torch.equal(engine.reveal(got, 44), want)
     assert made == ({CONVOLVED: 1} if owners[0] != 0 else {}), "an image that party 0 knows is not the weights"
+
+
+@pytest.mark.usefixtures("narrow")
+@pytest.mark.parametrize("stride", [(1, 1), (2, 1)], ids=str)
+def test_kernels_of_one_pixel_are_matrices_whose_halves_are_kept(engine, rng, stride):
+    """Bit for bit; a further product of the same layer sends less."""
+    window = Window(stride, (0, 0), (1, 1), 1)
+    x, w = random_ring(rng, (1, 3, 6, 5), 32), random_ring(rng, (4, 3, 1, 1), 12)
+    a, b = operand(engine, rng, x, 32, None), operand(engine, rng, w, 12, 0)
+    got, made = notes(engine, lambda: engine.conv2d(a, b, window, 32))
+    assert torch.equal(engine.reveal(got, 32), PLAIN.conv2d(Operand((x,), 32), Operand((w,), 12), window, 32)[0])
+    assert CONVOLVED not in made
+    meter, sent = twopc.meter(0, OtChoice("ideal"), linear=Linear("lattice")), []
+    for _ in range(2):
+        before = meter.counters()["online"]["sent"]
+        with node("conv", place="7"):
+            meter.conv2d(Operand((torch.zeros_like(x),), 32), Operand((torch.zeros_like(w),), 12, 0), window, 32)
+        sent.append(meter.counters()["online"]["sent"] - before)
+    assert meter.counters()["products"] == {LATTICE: 2}
+    assert sent[1] < sent[0] / 10
 
 
 @pytest.fixture(scope="module")
@@ -192,11 +215,12 @@ FEW_ROWS, FEWER = (2, 40, 150), (1, 30, 12)
 @pytest.mark.parametrize("widths", WIDTHS, ids=str)
 def test_packed_products_are_exact(engine, rng, widths, owners, values):
     m, n, ell = widths
-    weights_left = owners[0] == 0 or owners == (1, None)
+    left, right = (n, m) if owners[1] is None else (m, n)
+    # Numbers of 32 bits are no weights: then those of party 1 are.
+    weights_left = left < 32 and (owners[0] == 0 or owners == (1, None))
     for rows, inner, columns in (FEW_ROWS, FEWER):
         if weights_left:
             rows, columns = columns, rows
-        left, right = (n, m) if owners[1] is None else (m, n)
         x, y = values(rng, (rows, inner), left), values(rng, (inner, columns), right)
         a, b = operand(engine, rng, x, left, owners[0]), operand(engine, rng, y, right, owners[1])
         got, made = notes(engine, lambda: engine.matmul(a, b, ell))  # noqa: B023
@@ -287,7 +311,7 @@ SHAPES = [(1, 30, 10), (1, 400, 120), (64, 64, 16), (576, 25, 6), (4096, 16, 4),
 @pytest.mark.parametrize("bits", [23, 37, 44])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_what_is_chosen_is_what_is_predicted_to_be_least(shape, bits):
-    """Seconds with linear=auto, bytes of ciphertexts with linear=lattice; of keys that are there nothing is sent."""
+    """The price with linear=auto, bytes of ciphertexts with linear=lattice; of keys that are there nothing is sent."""
     made = product(*shape, bits=bits)
     for link, kept in itertools.product([LAN, LOOPBACK, Linear("lattice")], [Kept(), Kept(True, frozenset({1, 4}))]):
         predicted = {(LATTICE, -1): by_lattice(made, SOFTSPOKEN, link, kept.halves)}
@@ -297,9 +321,27 @@ def test_what_is_chosen_is_what_is_predicted_to_be_least(shape, bits):
                 predicted[PACKED, kind] = packed
         if link.mode == "auto":
             predicted[TRANSFERS, -1] = by_transfers(call_of(made), SOFTSPOKEN, link)
-        least = {name: each.seconds if link.mode == "auto" else each.bytes for name, each in predicted.items()}
+        least = {name: each.price if link.mode == "auto" else each.bytes for name, each in predicted.items()}
         form = form_of(made, ("",), SOFTSPOKEN, link, call_of(made), kept)
         assert least[form.name, form.keys] == min(least.values())
+
+
+ONE_ROW = [(768, 768), (768, 2304), (768, 3072), (3072, 768)]
+
+
+@pytest.mark.parametrize("provider", [SOFTSPOKEN, ("silent", 0, "semi_honest")], ids=str)
+@pytest.mark.parametrize("shape", ONE_ROW, ids=str)
+def test_no_choice_sends_more_than_a_gigabyte_for_each_second_that_it_saves(shape, provider):
+    """On loopback transfers would take less time for products of one row, and send hundreds of times as much."""
+    made = product(1, *shape, bits=37)
+    others = candidates(of_weights(made, 1), provider, LOOPBACK)
+    form = form_of(made, ("",), provider, LOOPBACK, call_of(made), further=others)
+    assert form.name == WIDE
+    (ciphertexts,) = (predicted for other, predicted in others if other.name == WIDE)
+    transfers = by_transfers(call_of(made), provider, LOOPBACK)
+    assert transfers.bytes > 200 * ciphertexts.bytes
+    assert transfers.bytes - ciphertexts.bytes > 1e9 * (ciphertexts.seconds - transfers.seconds)
+    assert chosen(product(1, 64, 64), LOOPBACK).name == TRANSFERS, "few bytes, and much less time"
 
 
 def test_keys_pay_for_several_products_that_are_made_together():

@@ -23,7 +23,7 @@ from privml.errors import (
     StoreError,
 )
 from privml.service.client import LONGEST_PAUSE
-from privml.session.preprocessing import Preprocessing
+from privml.session.preprocessing import StoreHalf
 from privml.store.store import Store
 
 INPUT = torch.tensor([[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]])
@@ -157,7 +157,7 @@ def stores(program, made, tmp_path, monkeypatch):
 
     monkeypatch.setattr(Store, "_hand_out", watched)
     halves = [
-        Preprocessing(tmp_path / "stores" / str(rank), rank, program.hash, f"{tmp_path}/stores/{rank}.key", when_empty)
+        StoreHalf(tmp_path / "stores" / str(rank), rank, program.hash, f"{tmp_path}/stores/{rank}.key", when_empty)
         for rank, when_empty in ((0, "make"), (1, "make"))
     ]
     yield halves, taken

@@ -133,14 +133,14 @@ def test_half_a_session_is_given_up_though_nobody_else_comes():
 
     alone = reach(b"t" * 32, 1)
     assert lines.get(timeout=20).startswith("dealing on port")
-    assert lines.get(timeout=20) == "a session was given up after 1 seconds: only party [1] came"
+    assert lines.get(timeout=20) == "a session was dropped after 1 seconds: only party [1] came"
     alone[0].set_deadline(10.0)
     with pytest.raises(PeerDisconnected, match="closed"):
         alone[0].read(1)
     waiting = reach(b"v" * 32, 0) + reach(b"v" * 32, 1)  # a name serves one session at a time
     assert begun.wait(20)
     again = reach(b"v" * 32, 0) + reach(b"v" * 32, 1)
-    refused = "a connection was refused: ProtocolError: a session of its name is under way"
+    refused = "a connection was refused: ProtocolError: a session of its name is running"
     assert lines.get(timeout=20).startswith(refused)
     for channel in waiting + again:
         channel.close()

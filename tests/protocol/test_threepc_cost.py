@@ -6,7 +6,8 @@ import threepc_formulas as cost
 import torch
 
 from privml.engines.base import Operand
-from privml.engines.shares import Promise
+from privml.engines.shape_tensor import ShapeTensor
+from privml.engines.shares import Promise, Shift
 from privml.engines.threepc import backend as threepc
 
 N = 45
@@ -31,6 +32,18 @@ CASES = {
         lambda e, x, b: e.matmul(Operand(at_last(x, (5, 9)), b), Operand(at_last(x, (9, 5)), b), b),
         lambda b, t: cost.product(25, b),
     ),
+    "shifted product": (
+        lambda e, x, b: e.shifted_product(
+            "multiply", Operand(x, b), Operand(x, b), b, Shift(5, Promise(bound=1 << (b - 2)))
+        ),
+        lambda b, t: cost.shifted_product(N, b, 5, t),
+    ),
+    "reduced product of matrices": (
+        lambda e, x, b: e.shifted_product(
+            "matmul", Operand(at_last(x, (5, 9)), b), Operand(at_last(x, (9, 5)), b), b, Shift(5, reduces=True)
+        ),
+        lambda b, t: cost.shifted_product(25, b, 5, t, True),
+    ),
     "sign": (lambda e, x, b: e.less_than_zero(x, b), lambda b, t: cost.sign(N, b)),
     "signs of many": (lambda e, x, b: e.less_than_many(x, [1, 2, 3], b), lambda b, t: cost.sign(N, b, 3)),
     "equal_zero": (lambda e, x, b: e.equal_zero(x, b), lambda b, t: cost.equal_zero(N, b)),
@@ -38,6 +51,10 @@ CASES = {
     "truncate": (
         lambda e, x, b: e.truncate(x, b, 5, Promise(bound=1 << (b - 2))),
         lambda b, t: cost.truncate(N, b, 5, t),
+    ),
+    "truncate any value": (
+        lambda e, x, b: e.truncate(x, b, 5),
+        lambda b, t: cost.truncate(N, b, 5, t, t == "faithful" and b >= 63),
     ),
     "floor of any value": (lambda e, x, b: e.floor(x, b, 5), lambda b, t: cost.truncate(N, b, 5, "exact", False)),
     "truncate_reduce": (lambda e, x, b: e.truncate_reduce(x, b, 5), lambda b, t: cost.truncate_reduce(N, b, 5, t)),
@@ -80,3 +97,24 @@ def test_closed_form_equals_the_ledger(name, bits, truncation):
     spent = cost.Cost(after["preprocess"]["received"] - before["preprocess"]["received"], **online)
     assert spent == closed(bits, truncation)
     engine.close()
+
+
+@pytest.mark.parametrize(
+    "operation, at_most, of_aby3",
+    [
+        (lambda e, x: e.bits_to_ring(e.less_than_zero(x, 64), 64), 9_814_016, 14.16e6),
+        (lambda e, x: e.relu(x, 64), 10_862_592, 22.54e6),
+    ],
+    ids=["less", "relu"],
+)
+def test_signs_and_relus_send_less_than_aby3(operation, at_most, of_aby3):
+    """All parties together, what is dealt included, for the 2^17 values of SPU's rows in ``benchmarks/compare_spu.py``;
+    ABY3's bytes are those that SPU counts there."""
+    x = tuple(ShapeTensor((1 << 17,), torch.int64) for _ in range(2))
+    total = 0
+    for rank in range(3):
+        engine = threepc.meter(rank)
+        operation(engine, x)
+        counters = engine.counters()
+        total += counters["preprocess"]["sent"] + counters["online"]["sent"]
+    assert total <= at_most < of_aby3

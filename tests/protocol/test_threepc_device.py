@@ -9,6 +9,7 @@ from cuda_emulation import Emulation, compiler
 
 import privml
 from privml.engines.base import Operand
+from privml.engines.shares import Promise, Shift
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc import kernels_cpu
 from privml.engines.threepc.device import kernels_for
@@ -46,11 +47,17 @@ def results(kernels):
     y = x.flip(0) + 3
     a, b = made.input(x, x.shape, 0, 64), made.input(y, y.shape, 1, 64)
     c = made.input(x >> 4, x.shape, 0, 64)
+    shifts = Shift(13), Shift(13, Promise(bound=1 << 20)), Shift(13, reduces=True)
     out = [
+        *(
+            made.reveal(made.shifted_product("multiply", Operand(a, 64), Operand(c, 64), 64, shift, b), 51)
+            for shift in shifts
+        ),
         made.reveal_bits(made.less_than_zero(a, 64)),
         made.reveal(made.relu(a, 64)[0], 64),
         made.reveal(made.multiply(Operand(a, 64), Operand(b, 64), 64), 64),
         made.reveal(made.truncate(a, 64, 13), 64),
+        made.reveal(made.truncate(c, 64, 13, Promise(bound=1 << 20)), 64),
         made.reveal(made.extend(tuple(c.clone() for c in made.input(x & 255, x.shape, 2, 32)), 32, 64), 64),
         made.reveal(made.bits_to_ring(made.input_bits((x & 1).to(torch.uint8), x.shape, 1), 32), 32),
         made.reveal(made.max_last(tuple(c[:80].reshape(20, 4) for c in a), 64)[0], 64),

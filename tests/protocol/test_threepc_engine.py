@@ -8,7 +8,7 @@ from privml import _core
 from privml.engines import failures, ring
 from privml.engines.base import Operand
 from privml.engines.failures import TruncationsMayFail
-from privml.engines.shares import Promise, Window
+from privml.engines.shares import Promise, Shift, Window
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.comparison import chosen_plan
 from privml.engines.threepc.links import DEALER
@@ -275,6 +275,49 @@ def test_probabilistic_truncation_fails_as_often_as_said():
     made.close()
 
 
+def _quotients_after(made, case, count):
+    """Shares whose masks are not uniform, or none, and their values."""
+    x, zeros = torch.full((count,), 1 << 16), torch.zeros(count, dtype=torch.int64)
+    small = Promise(bound=1 << 17)
+    if case == "public":
+        return made.public(-x, 64), -x
+    if case == "of the dealer":
+        return made.input(x, x.shape, DEALER, 64), x
+    a, b = share(made, zeros, 64), share(made, zeros, 64)
+    if case == "a product's":
+        quotient = made.shifted_product("multiply", Operand(a, 64), Operand(b, 64), 64, Shift(44, small))
+    else:
+        quotient = made.truncate(a, 64, 44, small)
+    if case == "a difference":
+        quotient = made.subtract(quotient, made.truncate(b, 64, 44, small), 64)
+    return made.add_public(quotient, -(1 << 16), 64), -x
+
+
+@pytest.mark.parametrize("case", ["public", "of the dealer", "a product's", "a truncation's", "a difference"])
+def test_probabilistic_truncations_hold_for_every_mask(case):
+    """Also for masks that are 0 or small numbers, and for the dealer's values, of which all is mask."""
+    made = threepc.create(threepc.Config("auto"), deadline=20.0)
+    a, x = _quotients_after(made, case, 10_000)
+    before = made.engines[0].failure
+    found = made.reveal(made.truncate(a, 64, 4, Promise(bound=1 << 17)), 64)
+    assert before < made.engines[0].failure < 2.0**-28  # it was probabilistic
+    assert ((found - (x >> 4)).abs() <= 2).all()
+    made.close()
+
+
+@pytest.mark.parametrize("value", [1 << 12, -(1 << 12)])
+def test_probabilistic_truncations_of_public_values_fail_as_often_as_said(value):
+    """Whose mask is 0; all elements of a call fail together."""
+    made = threepc.create(threepc.Config("probabilistic"), deadline=20.0)
+    a, wrong = made.public(torch.tensor([value]), 16), 0
+    with pytest.warns(TruncationsMayFail):
+        for _ in range(1000):
+            found = made.reveal(made.truncate(a, 16, 4, Promise(bound=(1 << 12) + 1)), 16)
+            wrong += int((found - (value >> 4)).abs() > 1)
+    assert abs(wrong / 1000 - 2.0**-4) < 0.04  # |x| / 2^16, within five standard deviations
+    made.close()
+
+
 def test_a_sum_of_failure_probabilities_is_warned_of_once(recwarn):
     total = 0.0
     for _ in range(100):
@@ -307,6 +350,16 @@ OPERATIONS = {
     "multiply": lambda e, x: e.multiply(Operand(x, 37), Operand(x, 37), 37),
     "matmul": lambda e, x: e.matmul(
         Operand(tuple(c.view(7, 11) for c in x), 37), Operand(tuple(c.view(11, 7) for c in x), 37), 37
+    ),
+    "shifted product": lambda e, x: e.shifted_product("multiply", Operand(x, 37), Operand(x, 37), 37, Shift(9)),
+    "shifted product, bounded": lambda e, x: e.shifted_product(
+        "multiply", Operand(x, 37), Operand(x, 37), 37, Shift(9, Promise(bound=1 << 30)), x
+    ),
+    "shifted product, small": lambda e, x: e.shifted_product(
+        "multiply", Operand(x, 37), Operand(x, 37), 37, Shift(9, Promise(bound=2))
+    ),
+    "shifted product, reduced": lambda e, x: e.shifted_product(
+        "multiply", Operand(x, 37), Operand(x, 37), 37, Shift(9, reduces=True)
     ),
     "less_than_zero": lambda e, x: e.less_than_zero(x, 37),
     "less_than_many": lambda e, x: e.less_than_many(x, [1, 2, 3], 37),

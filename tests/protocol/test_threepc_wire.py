@@ -11,6 +11,7 @@ import torch
 
 from privml import _core
 from privml.engines.base import Operand
+from privml.engines.shares import Promise, Shift
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.comparison import chosen_plan
 from privml.engines.threepc.links import DEALER
@@ -84,11 +85,18 @@ def of_function(name, engine, x):
 
 
 def sent_by(name, value, seed=None):
-    return three(WORK[name], value, seed, truncation="faithful" if name in FAITHFUL else "exact")
+    return three(WORK[name], value, seed, truncation="auto" if name in AUTO else "exact")
 
 
 WORK = {
     "multiply": lambda e, x: e.multiply(Operand(x, 64), Operand(x, 64), 64),
+    "shifted product": lambda e, x: e.shifted_product("multiply", Operand(x, 64), Operand(x, 64), 64, Shift(13)),
+    "small shifted product": lambda e, x: e.shifted_product(
+        "multiply", Operand(x, 64), Operand(x, 64), 64, Shift(13, Promise(bound=1 << 10))
+    ),
+    "reduced product": lambda e, x: e.shifted_product(
+        "multiply", Operand(x, 64), Operand(x, 64), 64, Shift(13, reduces=True)
+    ),
     "sign": lambda e, x: e.less_than_zero(x, 64),
     "signs of many": lambda e, x: e.less_than_many(x, [0, 5], 64),
     "select": lambda e, x: e.relu(x, 40),
@@ -98,9 +106,12 @@ WORK = {
     "and": lambda e, x: e.logical_and(e.less_than_zero(x, 8), e.less_than_zero(x, 8)),
     **{name: partial(of_function, name) for name in ("gelu", "tanh", "exp", "cos")},
 }
-FAITHFUL = ("gelu", "tanh", "exp", "cos")
+AUTO = ("gelu", "tanh", "exp", "cos", "shifted product", "small shifted product", "reduced product")
 TRACES = {
     "multiply": "c4dc30bf46895d3d",
+    "shifted product": "a2b574e3ecb41d4d",
+    "small shifted product": "52c86e043c3a8b8a",
+    "reduced product": "466744b0f0a041e1",
     "sign": "d0bd59075e25a345",
     "signs of many": "5a184a5676962136",
     "select": "40b27f158540f25b",
@@ -108,10 +119,10 @@ TRACES = {
     "extend": "6ac5fd6e76e6a435",
     "lookup": "c723f7a97dd9220b",
     "and": "95deb4b49aa0569c",
-    "gelu": "e87d3f5b128bb000",
-    "tanh": "798b12b31764a9bc",
-    "exp": "301be03d8c2124b8",
-    "cos": "539aa5015c13ef6a",
+    "gelu": "3244a088ab0cd10f",
+    "tanh": "cf6b68f5e0f85120",
+    "exp": "6462f664c7bcf31d",
+    "cos": "0982a96400bf68a0",
 }
 TRACE_BY_THE_DEALER = "2be44cac1f013935"
 

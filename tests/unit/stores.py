@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from privml.engines.twopc.backend import transfers
+from privml.engines.twopc.stores import transfers
 from privml.store.layout import BLOCK_BYTES, Header
 from privml.store.writer import StoreWriter
 

@@ -46,7 +46,7 @@ def service(ring):
         state_bytes=lambda shapes: 0,
     )
     ot = SimpleNamespace(decided=True)
-    backend = SimpleNamespace(actively_secure=ring is not None, dealt=False, reckons_with_link=lambda spec: False)
+    backend = SimpleNamespace(actively_secure=ring is not None, dealt=False, uses_link=lambda spec: False)
     settings = SimpleNamespace(backend=backend, spec=SimpleNamespace(engine=SimpleNamespace(ring=ring), ot=ot))
     return SimpleNamespace(program=program, settings=settings, preprocessing=None, aborts=Aborts(), limit=LARGEST_QUERY)
 

@@ -87,3 +87,22 @@ def test_a_worker_that_tells_nothing_loses_what_it_had_under_way(monkeypatch, di
     cluster = begun(*workers)
     assert cluster.end() == 2
     assert ("end" in workers[1].asked) is not dies
+
+
+def test_notes_of_the_program_are_told_once():
+    told, workers = [], [Worker(on_cut=(stopped(0), None)) for _ in range(2)]
+    cluster = Cluster(2, lambda number, port: workers[number], Events(told.append))
+    for text in ("ids are public", "an error is accepted"):
+        note = {"event": {"kind": "note", "session": "", "fields": {"note": text}, "text": text}}
+        for worker in workers:
+            worker.tell(note)
+    for worker in workers:
+        worker.tell(running(0))
+    end = time.monotonic() + LONG
+    while len(cluster.states) < 2 or not all(state.ready for state in cluster.states):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    cluster.end()
+    notes = [event for event in told if event.kind == "note"]
+    assert sorted(event.text for event in notes) == ["an error is accepted", "ids are public"]
+    assert not any("worker" in event.fields for event in notes)

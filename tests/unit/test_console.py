@@ -18,8 +18,8 @@ from privml.cli.fields import WrongCall
 from privml.encoding import encode_input
 from privml.errors import ConfigError, InvalidInput, PrivmlError
 from privml.formats import FixedPoint, Integer
-from privml.service.client import checked_input
 from privml.service.events import Events, text_lines
+from privml.service.inputs import checked_input
 from privml.service.options import Addresses, addresses_of
 from privml.session.identity import check_addresses
 
@@ -39,6 +39,13 @@ def test_extras_in_brackets_are_shown():
             stream.print("pip install 'privml[experiments]'")
             stream.print(console.table("a[b]", ["c[d]"], [["e[service]"]]))
         assert all(text in shown.get() for text in ("'privml[experiments]'", "a[b]", "c[d]", "e[service]"))
+
+
+@pytest.mark.parametrize("names, lines", [(["", ""], 3), (["a", "b"], 5)])
+def test_columns_without_names_have_no_header(names, lines):
+    text = io.StringIO()
+    Console(file=text, width=40).print(console.table("", names, [["x", "y"]]))
+    assert len(text.getvalue().strip("\n").splitlines()) == lines
 
 
 @pytest.mark.parametrize(

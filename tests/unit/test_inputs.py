@@ -5,7 +5,7 @@ import torch
 
 from privml.errors import ConfigError, InvalidInput
 from privml.formats import Boolean, FixedPoint, Integer
-from privml.service.client import checked_input
+from privml.service.inputs import checked_input
 from privml.session.identity import parse_address
 
 FIXED = FixedPoint(32, 12)

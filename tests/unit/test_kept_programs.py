@@ -8,8 +8,11 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import numpy as np
+import onnx
 import pytest
 import torch
+from onnx import helper, numpy_helper
 
 import privml
 from privml.cli import kept as kept_programs
@@ -158,3 +161,17 @@ def test_a_second_run_traces_nothing_and_prints_the_same(tmp_path):
     (first, traced), (second, again) = printed(), printed()
     assert first == second and "same label as the clear model for 2 of 2" in first
     assert (traced.strip(), again.strip()) == ("True", "False")
+
+
+def test_weights_beside_an_onnx_file_count(ask, tmp_path):
+    weight = np.ones((4, 3), np.float32)
+    inputs, outputs = ([helper.make_tensor_value_info(*each)] for each in (("x", 1, ["n", 4]), ("y", 1, ["n", 3])))
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", "w"], ["y"])], "g", inputs, outputs, [numpy_helper.from_array(weight, "w")]
+    )
+    path = tmp_path / "m.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, path, save_as_external_data=True, location="m.data", size_threshold=0)
+    assert ask(str(path))[1] and not ask(str(path))[1]
+    (tmp_path / "m.data").write_bytes((2 * weight).tobytes())
+    assert ask(str(path))[1] and not ask(str(path))[1]

@@ -46,7 +46,9 @@ def test_calls_that_wait_are_interactive():
     joined = {name for name, operation in OPERATIONS.items() if operation.joining is not None}
     assert joined == set(OPERATIONS) & set(vars(BatchingEngine))
     assert all(OPERATIONS[name].kind is Kind.INTERACTIVE for name in joined)
-    assert {name for name in joined if OPERATIONS[name].joining is not Joining.ELEMENTS} == {"matmul", "conv2d"}
+    assert {name for name in joined if OPERATIONS[name].joining is not Joining.ELEMENTS} == {
+        "matmul", "conv2d", "shifted_product",
+    }  # fmt: skip
 
 
 def test_only_interactive_operations_give_what_is_not_zero_at_zero():

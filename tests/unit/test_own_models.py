@@ -71,11 +71,12 @@ class Executed:
         return (exec, ("raise AssertionError('ran')",))
 
 
+@pytest.mark.parametrize("factory", [True, False])
 @pytest.mark.parametrize("what", ["module", "code"])
-def test_pickled_objects_are_refused_with_the_remedy_and_not_run(what, hospital):
+def test_pickled_objects_are_refused_with_the_remedy_and_not_run(what, factory, hospital):
     torch.save(torch.nn.Linear(3, 2) if what == "module" else Executed(), "whole.pt")
     with pytest.raises(ConfigError, match="holds pickled objects") as error:
-        own_module("whole.pt", f"{hospital}:fresh")
+        own_module("whole.pt", f"{hospital}:fresh" if factory else None)
     assert "torch.save(module.state_dict(), FILE)" in str(error.value) and "model.factory=" in str(error.value)
 
 

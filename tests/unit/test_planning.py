@@ -16,9 +16,11 @@ from privml.engines.interface import backends
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.links import Message, Meter
 from privml.engines.twopc import backend as twopc
+from privml.engines.twopc.linear import PREPARED, WORD_PRODUCT, ByTransfers, Linear, Product, form_of
 from privml.measure import calls
 from privml.measure.calibration import Calibration, correlation, named, of_kind, setup
 from privml.measure.calls import Watch, Watched, describe
+from privml.measure.estimate import seconds_of
 from privml.measure.predict import calls_of, cost_of, times_of
 from privml.program import Program
 from privml.spec import LinkProfile, SessionSpec
@@ -132,6 +134,33 @@ def test_what_is_watched_gives_the_same_results() -> None:
     assert torch.equal(watched.add((WORDS,), (WORDS,), 32)[0], 2 * WORDS)
     assert [call.sample.method for call in watch.calls] == ["relu"]  # an addition sends nothing
     assert watched.parties == 2 and watched.lane(0).lanes == 1
+
+
+def test_ciphertexts_count_with_what_they_compute() -> None:
+    """Their messages are few, so that bytes tell nothing of their time."""
+    x, w = torch.zeros((1, 400), dtype=torch.int64), torch.zeros((400, 120), dtype=torch.int64)
+    found = {}
+    for mode in ("ot", "lattice"):
+        engine, watch = twopc.meter(0, linear=Linear(mode)), Watch()
+        watched = Watched(engine, watch)
+        watched.matmul(Operand((x,), 32), Operand((w,), 8, owner=0), 32)
+        watched.relu((WORDS,), 32)
+        product, relu = (call.sample for call in watch.calls)
+        assert relu.computing == 0 and product.computing == engine.computing
+        found[mode] = product
+    assert found["ot"].computing == 0 < found["lattice"].computing
+    assert found["ot"].key == found["lattice"].key
+    own = {"calls": {"matmul": [1e-9, 1.0], "other": [0.0, 0.0]}}
+    lattice = found["lattice"]
+    assert seconds_of(own, lattice) == pytest.approx(1e-9 * lattice.size + lattice.computing)
+    assert seconds_of(own, found["ot"]) == pytest.approx(1e-9 * found["ot"].size + found["ot"].products)
+
+
+def test_prepared_products_count_with_what_their_owner_computes() -> None:
+    product = Product(4, 300, 20, 32, 0, 8, True)
+    call = ByTransfers("matmul", ((4, 300), (-1, 32, True)), ((300, 20), (0, 8, True)), (4, 300, 20, 32))
+    form = form_of(product, ["a 0"], ("ideal", 0, "semi_honest"), Linear("auto", prepared=frozenset(["a 0"])), call)
+    assert form.name == PREPARED and form.computing == pytest.approx(4 * 300 * 20 * WORD_PRODUCT)
 
 
 # ---- time on a link

@@ -56,11 +56,11 @@ def test_wrong_inputs(arguments, message):
 def test_wrong_reveals():
     with privml.local():
         x = privml.share(torch.ones(2))
-        with pytest.raises(InvalidInput, match="secret already"):
+        with pytest.raises(InvalidInput, match="already secret"):
             privml.share(x)
         with pytest.raises(InvalidInput, match="to must be"):
             privml.reveal(x, to=2)
-        with pytest.raises(InvalidInput, match="public already"):
+        with pytest.raises(InvalidInput, match="already public"):
             privml.reveal(torch.ones(2))
 
 

@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from stores import CHUNK, header
 
-from privml.engines.twopc.backend import transfers
+from privml.engines.twopc.stores import transfers
 from privml.errors import CorruptFile, StoreError
 from privml.store import layout
 from privml.store.layout import Kind

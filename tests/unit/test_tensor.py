@@ -134,6 +134,15 @@ SHAPES = {
         lambda x: F.conv_transpose2d(x[None, None], torch.ones(2, 1, 1, 1)),
         r"\(1, 1, 2, 3\) and weight \(2, 1, 1, 1\) .* takes 2 channels",
     ),
+    "bias": (
+        lambda x: torch.addmm(torch.ones(5, 3), x[:1], privml.share(torch.ones(3, 3), owner=1)),
+        r"\(5, 3\) .*\(1, 3\)",
+    ),
+    "secret bias": (lambda x: torch.addmm(x, x[:1], privml.share(torch.ones(3, 3), owner=1)), r"\(2, 3\) .*\(1, 3\)"),
+    "convolution's bias": (
+        lambda x: F.conv2d(x[None, None], privml.share(torch.ones(1, 1, 1, 1), owner=1), torch.ones(3)),
+        r"\(3,\) does not fit 1 output",
+    ),
 }
 
 

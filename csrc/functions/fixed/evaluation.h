@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How every function runs: one plan per pair of formats, then chunk by chunk. Plans depend on
+// What all functions are made of: one plan per pair of formats, and its price. Plans depend on
 // public formats only, so keeping them changes no result and reveals nothing.
 #pragma once
 
@@ -9,10 +9,10 @@
 #include <mutex>
 #include <tuple>
 
-#include "functions/fixed/format.h"
-#include "twopc/session/chunk.h"
+#include "functions/evaluator/evaluator.h"
+#include "functions/fixed/function.h"
 
-namespace privml {
+namespace privml::fixed {
 
 // Arguments of at most so many bits are looked up without a polynomial.
 inline constexpr int kDirectBits = 9;
@@ -35,22 +35,22 @@ class PlanCache {
   std::map<std::tuple<int, int, int, int, int>, std::shared_ptr<const Plan>> plans_;
 };
 
-// Calls run(party, plan, part of x, part of y) for every chunk; cost(meter, plan, n) predicts the
-// chunk's correlations.
-template <class Plan, class Run, class Cost>
-void run_function(Party& party, const Plan& plan, std::span<const u64> x, std::span<u64> y,
-                  Run&& run, Cost&& cost) {
-  expect(x.size() == y.size(), "fixed-point function: input and output lengths differ");
-  in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost(meter, plan, n); },
-      [&](i64 begin, i64 n) { run(party, plan, x.subspan(begin, n), y.subspan(begin, n)); },
-      kFunctionChunk);
-}
-
-template <class Plan, class Cost>
-void cost_function(CostMeter& meter, i64 count, const Plan& plan, Cost&& cost) {
-  cost_in_chunks(
-      meter, count, [&](CostMeter& inner, i64 n) { cost(inner, plan, n); }, kFunctionChunk);
+// What a plan is chosen by, so that both parties and the clear functions choose the same with every
+// provider: the bits on the wire of one element, a correlation and a hop having fixed prices.
+struct Prices {
+  double correlation = twopc::kCorrelationBits;
+  double hop = 0;
+};
+i64 metered_bits(const std::function<void(ot::CostMeter&, i64)>& cost, Prices prices = {});
+// Of body(evaluator, x).
+template <class Body>
+i64 evaluated_bits(Body&& body, Prices prices = {}) {
+  return metered_bits(
+      [&](ot::CostMeter& meter, i64 n) {
+        functions::Evaluator evaluator(meter, n);
+        body(evaluator, evaluator.ring(n));
+      },
+      prices);
 }
 
 // value(plan, x as a signed number of the format) for every element.
@@ -63,4 +63,4 @@ void clear_function(const Plan& plan, FixedFormat in, std::span<const i64> x, st
   }
 }
 
-}  // namespace privml
+}  // namespace privml::fixed

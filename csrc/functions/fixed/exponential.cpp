@@ -2,27 +2,24 @@
 #include "functions/fixed/exponential.h"
 
 #include <algorithm>
-#include <vector>
+#include <initializer_list>
+#include <optional>
 
 #include "functions/fixed/evaluation.h"
+#include "functions/fixed/exponential_product.h"
+#include "functions/fixed/exponential_range.h"
+#include "functions/fixed/exponential_spline.h"
 #include "functions/fixed/exponential_table.h"
 #include "functions/fixed/negative_exponential.h"
-#include "twopc/compare/relu.h"
-#include "twopc/width/extension.h"
+#include "functions/fixed/piecewise.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
 NegativeExponential plan_negative(FixedFormat in, FixedFormat out) {
   expect_formats(in, out, "exp_negative");
   return plan_negative_exponential(
       {.bits = in.bits, .scale = in.scale, .out_scale = out.scale, .out_bits = out.bits});
-}
-
-std::vector<u64> negated(std::span<const u64> x) {
-  std::vector<u64> a(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) a[i] = u64{0} - x[i];
-  return a;
 }
 
 // e^x = e^(most / 2^scale) e^-(a / 2^scale) with a = most - x >= 0.
@@ -56,28 +53,6 @@ std::shared_ptr<const AnySign> any_sign(FixedFormat in, FixedFormat out) {
   return plans.get(0, in, out, [&] { return plan_any_sign(in, out); });
 }
 
-void exp_chunk(Party& party, const AnySign& plan, std::span<const u64> x, std::span<u64> y) {
-  std::vector<u64> a(x.begin(), x.end());
-  if (plan.saturates) sign_extend(party, x, plan.in.bits, plan.in.bits + 1, a);
-  const u64 most = party.rank == 0 ? plan.most : 0;
-  for (u64& word : a) word = most - word;
-  if (plan.saturates) relu(party, a, plan.in.bits + 1, a);
-  negative_exponential(party, plan.exponential, a, y);
-}
-
-void cost_exp_chunk(CostMeter& meter, const AnySign& plan, i64 n) {
-  if (plan.saturates) {
-    cost_extend(meter, n, plan.in.bits, plan.in.bits + 1);
-    cost_relu(meter, n, plan.in.bits + 1);
-  }
-  cost_negative_exponential(meter, plan.exponential, n);
-}
-
-void negative_chunk(Party& party, const NegativeExponential& plan, std::span<const u64> x,
-                    std::span<u64> y) {
-  negative_exponential(party, plan, negated(x), y);
-}
-
 i64 clear_value(const NegativeExponential& plan, i64 distance) {
   u64 value = static_cast<u64>(distance);
   clear_negative_exponential(plan, {&value, 1}, {&value, 1});
@@ -86,9 +61,9 @@ i64 clear_value(const NegativeExponential& plan, i64 distance) {
 
 }  // namespace
 
-void exp_negative(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                  std::span<u64> y) {
-  run_function(party, *negative(in, out), x, y, negative_chunk, cost_negative_exponential);
+functions::RingShares exp_negative(functions::Evaluator& evaluator, const functions::RingShares& x,
+                                   FixedFormat in, FixedFormat out) {
+  return negative_exponential(evaluator, *negative(in, out), evaluator.negated(x, in.bits));
 }
 
 void clear_exp_negative(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
@@ -97,12 +72,15 @@ void clear_exp_negative(std::span<const i64> x, FixedFormat in, FixedFormat out,
   });
 }
 
-void cost_exp_negative(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, *negative(in, out), cost_negative_exponential);
-}
-
-void exp(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y) {
-  run_function(party, *any_sign(in, out), x, y, exp_chunk, cost_exp_chunk);
+functions::RingShares exp(functions::Evaluator& evaluator, const functions::RingShares& x,
+                          FixedFormat in, FixedFormat out) {
+  const auto plan = any_sign(in, out);
+  const int bits = in.bits + (plan->saturates ? 1 : 0);
+  const u64 most = evaluator.constant(plan->most);
+  const functions::RingShares wide = evaluator.extend_signed(x, in.bits, bits);
+  functions::RingShares a = evaluator.map(x.count, bits, [&](i64 i) { return most - wide[i]; });
+  if (plan->saturates) a = evaluator.relu(a, bits);
+  return negative_exponential(evaluator, plan->exponential, a);
 }
 
 void clear_exp(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
@@ -110,9 +88,63 @@ void clear_exp(std::span<const i64> x, FixedFormat in, FixedFormat out, std::spa
     return clear_value(plan.exponential, std::max<i64>(static_cast<i64>(plan.most) - value, 0));
   });
 }
+namespace {
 
-void cost_exp(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, *any_sign(in, out), cost_exp_chunk);
+constexpr int kMostTableBits = 32;  // of arguments
+
+FixedFunction function_of(ExponentialForm form) {
+  switch (form) {
+    case ExponentialForm::table:
+      return exp_negative;
+    case ExponentialForm::spline:
+      return exp_negative_spline;
+    case ExponentialForm::exact:
+      return exp_negative_exact;
+    case ExponentialForm::product:
+      return exp_negative_product;
+  }
+  return nullptr;
 }
 
-}  // namespace privml
+i64 wire_bits(ExponentialForm form, FixedFormat in, FixedFormat out) {
+  return metered_bits(
+      [&](ot::CostMeter& meter, i64 n) { cost_function(meter, function_of(form), n, in, out); });
+}
+
+ExponentialForm choose(FixedFormat in, FixedFormat out) {
+  std::optional<ExponentialForm> best;
+  i64 fewest = 0;
+  for (const ExponentialForm form :
+       {ExponentialForm::table, ExponentialForm::spline, ExponentialForm::exact}) {
+    if (!has_exponential_form(form, in, out)) continue;
+    const i64 bits = wire_bits(form, in, out);
+    if (best && bits >= fewest) continue;
+    best = form;
+    fewest = bits;
+  }
+  return best.value_or(ExponentialForm::table);
+}
+
+}  // namespace
+
+bool has_exponential_form(ExponentialForm form, FixedFormat in, FixedFormat out) {
+  switch (form) {
+    case ExponentialForm::table:
+      return in.bits <= kMostTableBits;
+    case ExponentialForm::spline:
+      return has_exp_negative_spline(in, out);
+    case ExponentialForm::exact:
+      return has_exp_negative_exact(in, out);
+    case ExponentialForm::product:
+      return has_exp_negative_product(in, out);
+  }
+  return false;
+}
+
+ExponentialForm cheapest_exponential_form(FixedFormat in, FixedFormat out) {
+  expect_wide_formats(in, out, "exp_negative");
+  static PlanCache<ExponentialForm> forms;
+  return *forms.get(0, in, out, [&] { return choose(in, out); });
+}
+
+}  // namespace privml::fixed

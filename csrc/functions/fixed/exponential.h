@@ -17,20 +17,33 @@
 #pragma once
 
 #include "functions/fixed/format.h"
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/fixed/function.h"
 
-namespace privml {
+namespace privml::fixed {
 
 // Additive shares in Z_{2^in.bits} and Z_{2^out.bits}. Throws InvalidArgument on other formats or
 // lengths that differ. The clear function computes the same numbers, bit for bit.
-void exp_negative(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                  std::span<u64> y);
+functions::RingShares exp_negative(functions::Evaluator& evaluator, const functions::RingShares& x,
+                                   FixedFormat in, FixedFormat out);
 void clear_exp_negative(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
-void cost_exp_negative(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
-void exp(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+functions::RingShares exp(functions::Evaluator& evaluator, const functions::RingShares& x,
+                          FixedFormat in, FixedFormat out);
 void clear_exp(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
-void cost_exp(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
-}  // namespace privml
+// Which form of e^x for x <= 0 serves which formats.
+enum class ExponentialForm {
+  table,    // exp_negative: arguments of up to 32 bits
+  spline,   // exponential_spline.h
+  exact,    // exponential_product.h's exp_negative_exact
+  product,  // exp_negative_product: its last place may depend on the shares
+};
+
+bool has_exponential_form(ExponentialForm form, FixedFormat in, FixedFormat out);
+
+// The one with the fewest bits on the wire of those whose results do not depend on the shares. It
+// is chosen by formats alone, with a fixed price of correlations, so that both parties, the plain
+// engine and a program's cost agree with every provider. The table if there is none.
+ExponentialForm cheapest_exponential_form(FixedFormat in, FixedFormat out);
+
+}  // namespace privml::fixed

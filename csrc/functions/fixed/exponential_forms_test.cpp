@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// exponential_form.h, exponential_product.h and exponential_spline.h.
+// exponential.h's forms, exponential_product.h and exponential_spline.h.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "functions/fixed/exponential_form.h"
+#include "functions/fixed/exponential.h"
 #include "functions/fixed/exponential_product.h"
 #include "functions/fixed/exponential_spline.h"
 #include "functions/fixed/testing/functions.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
-using namespace privml::testing;
+using namespace fixed::testing;
+using namespace twopc::testing;
 
-const FixedFunction kExact{exp_negative_exact, clear_exp_negative_exact, cost_exp_negative_exact};
-const FixedFunction kProduct{exp_negative_product, clear_exp_negative_product,
-                             cost_exp_negative_product};
-const FixedFunction kSpline{exp_negative_spline, clear_exp_negative_spline,
-                            cost_exp_negative_spline};
+const TestedFunction kExact{exp_negative_exact, clear_exp_negative_exact};
+const TestedFunction kProduct{exp_negative_product, clear_exp_negative_product};
+const TestedFunction kSpline{exp_negative_spline, clear_exp_negative_spline};
 
 constexpr FormatPair kPaper{{16, 12}, {16, 12}}, kWide{{32, 12}, {32, 12}};
 
@@ -74,9 +73,9 @@ TEST(ExponentialForms, CostsEqualTheLedgerAcrossChunks) {
 
 TEST(ExponentialForms, WireTraces) {
   const Numbers x = random_numbers(100, -(i64{1} << 16), 0);
-  EXPECT_EQ(wire_trace(kExact, x, kWide), "3f501650660db609");
-  EXPECT_EQ(wire_trace(kProduct, x, kWide), "5299522acf29c4b8");
-  EXPECT_EQ(wire_trace(kSpline, x, kWide), "1bd1a493011828e7");
+  EXPECT_EQ(wire_trace(kExact, x, kWide), "3bfee2db660d0dc8");
+  EXPECT_EQ(wire_trace(kProduct, x, kWide), "084567e4831c405c");
+  EXPECT_EQ(wire_trace(kSpline, x, kWide), "43ebc012d4ab3297");
 }
 
 TEST(ExponentialForms, TheCheapestFormHasEveryResultCertain) {
@@ -111,11 +110,11 @@ TEST(ExponentialForms, ProductStaysWithinThreeQuartersOfAUnit) {
                   twin = clear(kProduct, x, formats);
     EXPECT_LE(largest_error(x, y, formats), 0.75);
     for (std::size_t i = 0; i < x.size(); ++i) ASSERT_LE(std::abs(y[i] - twin[i]), 1) << x[i];
-    expect_cost_equals(outcome, [&](CostMeter& meter) {
-      kProduct.cost(meter, std::ssize(x), formats.in, formats.out);
+    expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
+      cost_function(meter, exp_negative_product, std::ssize(x), formats.in, formats.out);
     });
   }
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::fixed

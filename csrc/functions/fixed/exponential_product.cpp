@@ -13,16 +13,15 @@
 #include "functions/fixed/piecewise.h"
 #include "twopc/lookup/rotate.h"
 #include "twopc/product/addition_formula.h"
-#include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
 // Tables, widths and the constant added before rounding.
 struct ExponentialProduct {
   FixedFormat in, out;
   ExponentialRange range;
-  AdditionFormula formula;
+  twopc::AdditionFormula formula;
   int shift;   // bits of the formula's result behind the last place
   u64 offset;  // added before they are dropped
   // Of the formula's result; the product with half a bit to spare.
@@ -38,10 +37,13 @@ constexpr int kGapScale = 22;                    // it is looked for in steps of
 constexpr i64 kMostArguments = i64{1} << 21;     // that are looked at
 constexpr double kLog2E = 1.4426950408889634;
 
-void cost_exponential_product(CostMeter& meter, const ExponentialProduct& plan, i64 n) {
-  cost_addition_formula(meter, n, plan.formula);
-  cost_truncate_reduce(meter, n, plan.result_bits(), plan.shift);
-  cost_within_range(meter, n, plan.range);
+functions::RingShares exponential_product(functions::Evaluator& evaluator,
+                                          const ExponentialProduct& p,
+                                          const functions::RingShares& x) {
+  const functions::RingShares a = evaluator.negated(x, p.in.bits);
+  const functions::RingShares sum =
+      evaluator.plus(evaluator.addition_formula(p.formula, a), p.offset);
+  return within_range(evaluator, p.range, a, sum, p.shift);
 }
 
 struct Widths {
@@ -86,17 +88,17 @@ u64 round_off(u128 word, int drop) {
   return static_cast<u64>((word + (u128{1} << (drop - 1))) >> drop);
 }
 
-AdditionTerm make_term(int scale, const Widths& w) {
+twopc::AdditionTerm make_term(int scale, const Widths& w) {
   const PowerProducts exponentials = make_power_products(scale, w.place_bits);
   const auto table = high_table(scale, w);
   const int place_bits = w.place_bits, table_bits = w.table_bits, value_scale = w.value_scale,
             factor_scale = w.factor_scale;
-  AdditionTerm term;
+  twopc::AdditionTerm term;
   term.constant = u64{1} << factor_scale;
   term.negative = true;
   term.values = [=](i64, u64 share, std::span<u64> entries) {
     u64 turned[2 << kMostTableBits];
-    rotate_table(table.data(), table_bits, share >> place_bits, turned);
+    twopc::rotate_table(table.data(), table_bits, share >> place_bits, turned);
     const u64 low = exponentials(share & low_mask(place_bits));
     for (std::size_t j = 0; j < entries.size(); ++j)
       entries[j] = round_off(u128{low} * turned[j], kFactorScale + kTableScale - value_scale);
@@ -125,7 +127,7 @@ ErrorBound error_bound(FixedFormat in, FixedFormat out, const Widths& w,
   const double value = std::ldexp(1.0, out.scale - w.value_scale - 1),
                factor = std::ldexp(1.0, -w.factor_scale - 1);
   return {value, factor, std::exp(-largest_place(in, w)),
-          value * factor + dropped_error(plan.formula) * std::ldexp(1.0, -plan.shift) +
+          value * factor + twopc::dropped_error(plan.formula) * std::ldexp(1.0, -plan.shift) +
               std::ldexp(1.0, out.scale - 46)};  // of the constants
 }
 
@@ -147,13 +149,13 @@ std::optional<ExponentialProduct> make_product(FixedFormat in, FixedFormat out, 
   const int fraction = w.value_scale + w.factor_scale - out.scale;
   plan.shift = fraction;
   for (int dropped = 1; dropped < fraction; ++dropped) {
-    AdditionFormula less = plan.formula;
+    twopc::AdditionFormula less = plan.formula;
     less.dropped = dropped;
-    if (dropped_error(less) * std::ldexp(1.0, dropped - fraction) > share) break;
+    if (twopc::dropped_error(less) * std::ldexp(1.0, dropped - fraction) > share) break;
     plan.formula.dropped = dropped;
     plan.shift = fraction - dropped;
   }
-  const AdditionFormula& f = plan.formula;
+  const twopc::AdditionFormula& f = plan.formula;
   if (fraction < 1 || f.value_bits > f.ring_bits || f.ring_bits - f.dropped > 64)
     return std::nullopt;
   plan.offset = u64{1} << (plan.shift - 1);
@@ -224,7 +226,9 @@ constexpr int kProductGuard = 3;  // bits of the factors below the last place
 constexpr double kProductDropped = 0.125;
 
 i64 wire_bits(const ExponentialProduct& plan) {
-  return metered_bits([&](CostMeter& meter, i64 n) { cost_exponential_product(meter, plan, n); });
+  return evaluated_bits([&](functions::Evaluator& evaluator, const functions::RingShares& x) {
+    exponential_product(evaluator, plan, x);
+  });
 }
 
 // The cheapest by bits on the wire; none if 64 bits do not suffice. `exact`: the result does not
@@ -253,7 +257,6 @@ std::optional<ExponentialProduct> plan_exponential_product(FixedFormat in, Fixed
   return best;
 }
 
-using Words = std::vector<u64>;
 using MaybePlan = std::optional<ExponentialProduct>;
 
 std::shared_ptr<const MaybePlan> cached_plan(bool exact, FixedFormat in, FixedFormat out) {
@@ -275,17 +278,6 @@ ExponentialProduct plan(bool exact, FixedFormat in, FixedFormat out) {
   return **found;
 }
 
-void run_chunk(Party& party, const ExponentialProduct& p, std::span<const u64> x,
-               std::span<u64> y) {
-  Words a(x.size()), value(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) a[i] = u64{0} - x[i];
-  addition_formula(party, p.formula, a, value);
-  if (party.rank == 0)
-    for (u64& word : value) word += p.offset;
-  truncate_reduce(party, value, p.result_bits(), p.shift, value);
-  within_range(party, p.range, a, value, y);
-}
-
 i64 clear_value(const ExponentialProduct& p, i64 x) {
   const u64 a = u64{0} - static_cast<u64>(x);
   if (p.range.end > 0 && a >= p.range.end) return 0;
@@ -297,9 +289,10 @@ i64 clear_value(const ExponentialProduct& p, i64 x) {
 
 bool has_exp_negative_exact(FixedFormat in, FixedFormat out) { return has_plan(true, in, out); }
 
-void exp_negative_exact(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                        std::span<u64> y) {
-  run_function(party, plan(true, in, out), x, y, run_chunk, cost_exponential_product);
+functions::RingShares exp_negative_exact(functions::Evaluator& evaluator,
+                                         const functions::RingShares& x, FixedFormat in,
+                                         FixedFormat out) {
+  return exponential_product(evaluator, plan(true, in, out), x);
 }
 
 void clear_exp_negative_exact(std::span<const i64> x, FixedFormat in, FixedFormat out,
@@ -307,15 +300,12 @@ void clear_exp_negative_exact(std::span<const i64> x, FixedFormat in, FixedForma
   clear_function(plan(true, in, out), in, x, y, clear_value);
 }
 
-void cost_exp_negative_exact(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, plan(true, in, out), cost_exponential_product);
-}
-
 bool has_exp_negative_product(FixedFormat in, FixedFormat out) { return has_plan(false, in, out); }
 
-void exp_negative_product(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                          std::span<u64> y) {
-  run_function(party, plan(false, in, out), x, y, run_chunk, cost_exponential_product);
+functions::RingShares exp_negative_product(functions::Evaluator& evaluator,
+                                           const functions::RingShares& x, FixedFormat in,
+                                           FixedFormat out) {
+  return exponential_product(evaluator, plan(false, in, out), x);
 }
 
 void clear_exp_negative_product(std::span<const i64> x, FixedFormat in, FixedFormat out,
@@ -323,8 +313,4 @@ void clear_exp_negative_product(std::span<const i64> x, FixedFormat in, FixedFor
   clear_function(plan(false, in, out), in, x, y, clear_value);
 }
 
-void cost_exp_negative_product(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, plan(false, in, out), cost_exponential_product);
-}
-
-}  // namespace privml
+}  // namespace privml::fixed

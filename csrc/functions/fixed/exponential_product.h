@@ -20,25 +20,23 @@
 //                after Lefevre, Muller, Tisserand (IEEE TC 1998).
 #pragma once
 
-#include "functions/fixed/format.h"
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/fixed/function.h"
 
-namespace privml {
+namespace privml::fixed {
 
 // Throw InvalidArgument on other formats or lengths that differ.
 bool has_exp_negative_exact(FixedFormat in, FixedFormat out);
-void exp_negative_exact(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                        std::span<u64> y);
+functions::RingShares exp_negative_exact(functions::Evaluator& evaluator,
+                                         const functions::RingShares& x, FixedFormat in,
+                                         FixedFormat out);
 void clear_exp_negative_exact(std::span<const i64> x, FixedFormat in, FixedFormat out,
                               std::span<i64> y);
-void cost_exp_negative_exact(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
 bool has_exp_negative_product(FixedFormat in, FixedFormat out);
-void exp_negative_product(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                          std::span<u64> y);
+functions::RingShares exp_negative_product(functions::Evaluator& evaluator,
+                                           const functions::RingShares& x, FixedFormat in,
+                                           FixedFormat out);
 void clear_exp_negative_product(std::span<const i64> x, FixedFormat in, FixedFormat out,
                                 std::span<i64> y);
-void cost_exp_negative_product(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
-}  // namespace privml
+}  // namespace privml::fixed

@@ -2,14 +2,11 @@
 #include "functions/fixed/exponential_range.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "functions/fixed/exponential_table.h"
-#include "twopc/compare/wrap.h"
-#include "twopc/select/multiplex.h"
-#include "twopc/width/extension.h"
+#include "twopc/width/truncate_if_negative.h"
 
-namespace privml {
+namespace privml::fixed {
 
 namespace {
 
@@ -65,27 +62,25 @@ ExponentialRange exponential_range(FixedFormat in, FixedFormat out, int covered,
   return range;
 }
 
-void within_range(Party& party, const ExponentialRange& range, std::span<const u64> a,
-                  std::span<const u64> value, std::span<u64> out) {
-  std::vector<u64> kept(value.begin(), value.end());
-  if (range.end > 0) {
-    const u64 threshold = party.rank == 0 ? range.threshold() : 0;
-    std::vector<u64> below(a.size());
-    std::vector<u8> keeps(a.size());
-    for (std::size_t i = 0; i < a.size(); ++i)
-      below[i] = ((a[i] & low_mask(range.bits)) >> range.dropped) - threshold;
-    most_significant_bit(party, below, range.bits - range.dropped, keeps);
-    multiplex(party, keeps, value, range.value_bits, kept);
-  }
-  extend_nonnegative(party, kept, range.value_bits, range.out_bits, out);
+functions::RingShares within_range(functions::Evaluator& evaluator, const ExponentialRange& range,
+                                   const functions::RingShares& a, const functions::RingShares& sum,
+                                   int shift) {
+  const int bits = range.value_bits + shift, compared = range.bits - range.dropped;
+  const auto truncated = [&] {
+    if (range.end == 0) return evaluator.truncate_reduce(sum, bits, shift);
+    const u64 threshold = evaluator.constant(range.threshold());
+    const functions::RingShares below = evaluator.map(a.count, compared, [&](i64 i) {
+      return ((a[i] & low_mask(range.bits)) >> range.dropped) - threshold;
+    });
+    const twopc::TruncateIfNegative shape{bits, shift, compared};
+    return evaluator.result(
+        a.count,
+        [&](ot::Party& party, std::span<u64> out) {
+          twopc::truncate_if_negative(party, shape, sum, below, out);
+        },
+        [&](ot::CostMeter& meter) { twopc::cost_truncate_if_negative(meter, a.count, shape); });
+  };
+  return evaluator.extend_nonnegative(truncated(), range.value_bits, range.out_bits);
 }
 
-void cost_within_range(CostMeter& meter, i64 n, const ExponentialRange& range) {
-  if (range.end > 0) {
-    cost_most_significant_bit(meter, n, range.bits - range.dropped);
-    cost_multiplex(meter, n, range.value_bits);
-  }
-  cost_extend_nonnegative(meter, n, range.value_bits, range.out_bits);
-}
-
-}  // namespace privml
+}  // namespace privml::fixed

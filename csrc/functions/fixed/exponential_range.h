@@ -2,20 +2,19 @@
 // The range in which e^-a is not zero: common to all forms of the exponential that evaluate a part
 // of the arguments.
 //
-// Functionality  a in Z_{2^bits}, 0 <= a <= 2^(bits-1); value in Z_{2^value_bits}, not negative,
-//                and 0 if zero <= a < end; out = a < end ? value : 0 in Z_{2^out_bits}. If no
-//                argument reaches `end` it is 0 and nothing is compared.
+// Functionality  a in Z_{2^bits}, 0 <= a <= 2^(bits-1); value = floor(sum / 2^shift) in
+//                Z_{2^value_bits}, not negative, and 0 if zero <= a < end; out = a < end ? value :
+//                0 in Z_{2^out_bits}. If no argument reaches `end` it is 0 and nothing is compared.
 // Method         the shares' high parts add up to that of a or one less, which suffices if
 //                values are zero well before `end`: their sum is compared, of bits - dropped bits.
 // Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust hash.
-// Cost           the sign of a number of bits - dropped bits, multiplex.h, extend_nonnegative.
+// Cost           truncate_if_negative.h with a sign of bits - dropped bits, extend_nonnegative.
 #pragma once
 
+#include "functions/evaluator/evaluator.h"
 #include "functions/fixed/format.h"
-#include "ot/cost.h"
-#include "ot/party.h"
 
-namespace privml {
+namespace privml::fixed {
 
 struct ExponentialRange {
   int bits = 0;
@@ -38,8 +37,8 @@ int covered_bits(FixedFormat in, FixedFormat out, int least, int table_bits = 0)
 ExponentialRange exponential_range(FixedFormat in, FixedFormat out, int covered, int zero_bits,
                                    u64 last = 0);
 
-void within_range(Party& party, const ExponentialRange& range, std::span<const u64> a,
-                  std::span<const u64> value, std::span<u64> out);
-void cost_within_range(CostMeter& meter, i64 n, const ExponentialRange& range);
+functions::RingShares within_range(functions::Evaluator& evaluator, const ExponentialRange& range,
+                                   const functions::RingShares& a, const functions::RingShares& sum,
+                                   int shift);
 
-}  // namespace privml
+}  // namespace privml::fixed

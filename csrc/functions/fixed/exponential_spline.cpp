@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/fixed/exponential_spline.h"
 
-#include <vector>
-
 #include "functions/fixed/evaluation.h"
 #include "functions/fixed/exponential_range.h"
 #include "functions/fixed/piecewise.h"
-#include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
-
-using Words = std::vector<u64>;
 
 constexpr int kZeroBits = 4;  // values below 2^-4 units become zero
 
@@ -50,30 +45,13 @@ std::shared_ptr<const Plan> plan(FixedFormat in, FixedFormat out) {
   return plans.get(0, in, out, [&] { return make_plan(in, out); });
 }
 
-u64 half_unit(const Plan& p) { return u64{1} << (p.drop - 1); }
-
-void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
-  Words a(x.size()), sum(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) a[i] = u64{0} - x[i];
-  piecewise(party, p.table, a, sum);
-  if (party.rank == 0)
-    for (u64& word : sum) word += half_unit(p);
-  truncate_reduce(party, sum, p.table.shape.ring_bits, p.drop, sum);
-  within_range(party, p.range, a, sum, y);
-}
-
-void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
-  cost_piecewise(meter, n, p.table);
-  cost_truncate_reduce(meter, n, p.table.shape.ring_bits, p.drop);
-  cost_within_range(meter, n, p.range);
-}
-
 i64 clear_value(const Plan& p, i64 x) {
   const u64 a = u64{0} - static_cast<u64>(x);
   if (p.range.end > 0 && a >= p.range.end) return 0;
   u64 sum = 0;
   clear_piecewise(p.table, {&a, 1}, {&sum, 1});
-  return static_cast<i64>(((sum + half_unit(p)) & low_mask(p.table.shape.ring_bits)) >> p.drop);
+  return static_cast<i64>(
+      ((sum + functions::half_of(p.drop)) & low_mask(p.table.shape.ring_bits)) >> p.drop);
 }
 
 }  // namespace
@@ -83,9 +61,14 @@ bool has_exp_negative_spline(FixedFormat in, FixedFormat out) {
   return has_piecewise(task_of(in, out));
 }
 
-void exp_negative_spline(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                         std::span<u64> y) {
-  run_function(party, *plan(in, out), x, y, run_chunk, cost_chunk);
+functions::RingShares exp_negative_spline(functions::Evaluator& evaluator,
+                                          const functions::RingShares& x, FixedFormat in,
+                                          FixedFormat out) {
+  const auto p = plan(in, out);
+  const functions::RingShares a = evaluator.negated(x, in.bits);
+  const functions::RingShares sum =
+      evaluator.plus(piecewise(evaluator, p->table, a), functions::half_of(p->drop));
+  return within_range(evaluator, p->range, a, sum, p->drop);
 }
 
 void clear_exp_negative_spline(std::span<const i64> x, FixedFormat in, FixedFormat out,
@@ -93,8 +76,4 @@ void clear_exp_negative_spline(std::span<const i64> x, FixedFormat in, FixedForm
   clear_function(*plan(in, out), in, x, y, clear_value);
 }
 
-void cost_exp_negative_spline(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, *plan(in, out), cost_chunk);
-}
-
-}  // namespace privml
+}  // namespace privml::fixed

@@ -9,19 +9,17 @@
 // Cost           piecewise.h, a truncate_reduce, exponential_range.h.
 #pragma once
 
-#include "functions/fixed/format.h"
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/fixed/function.h"
 
-namespace privml {
+namespace privml::fixed {
 
 // Throws InvalidArgument if has_exp_negative_spline is false, on other formats, or on lengths
 // that differ. The clear function computes the same numbers, bit for bit.
 bool has_exp_negative_spline(FixedFormat in, FixedFormat out);
-void exp_negative_spline(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                         std::span<u64> y);
+functions::RingShares exp_negative_spline(functions::Evaluator& evaluator,
+                                          const functions::RingShares& x, FixedFormat in,
+                                          FixedFormat out);
 void clear_exp_negative_spline(std::span<const i64> x, FixedFormat in, FixedFormat out,
                                std::span<i64> y);
-void cost_exp_negative_spline(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
-}  // namespace privml
+}  // namespace privml::fixed

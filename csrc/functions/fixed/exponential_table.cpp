@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
 constexpr u64 kPowers[] = {
@@ -61,4 +61,4 @@ std::vector<u64> exponential_table(const ExponentialTable& shape) {
   return table;
 }
 
-}  // namespace privml
+}  // namespace privml::fixed

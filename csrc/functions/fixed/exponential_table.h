@@ -7,7 +7,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::fixed {
 
 // 2^64 e^(-a / 2^scale), off by less than 2^8; 0 <= scale <= 62.
 u128 exponential_fraction(u64 a, int scale);
@@ -32,4 +32,4 @@ struct ExponentialTable {
 };
 std::vector<u64> exponential_table(const ExponentialTable& shape);
 
-}  // namespace privml
+}  // namespace privml::fixed

@@ -6,13 +6,13 @@
 #include "functions/fixed/exponential_table.h"
 #include "functions/fixed/testing/functions.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
-using namespace privml::testing;
+using namespace fixed::testing;
 
-constexpr FixedFunction kExp{exp, clear_exp, cost_exp};
-constexpr FixedFunction kExpNegative{exp_negative, clear_exp_negative, cost_exp_negative};
+constexpr TestedFunction kExp{exp, clear_exp};
+constexpr TestedFunction kExpNegative{exp_negative, clear_exp_negative};
 
 TEST(ExponentialTable, Checksum) {
   EXPECT_EQ(checksum(exponential_table({8, 0, 12, 12})), 4012700885458843914U);
@@ -105,8 +105,8 @@ TEST(ExpNegative, RefusesOtherFormats) {
 
 TEST(ExpNegative, WireTrace) {
   EXPECT_EQ(wire_trace(kExpNegative, random_numbers(100, -(1 << 15), 0), {{16, 12}, {16, 12}}),
-            "92439c67a33946c4");
+            "707a870e1622c14e");
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::fixed

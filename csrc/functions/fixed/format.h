@@ -12,16 +12,13 @@
 #include "base/error.h"
 #include "base/types.h"
 
-namespace privml {
+namespace privml::fixed {
 
 struct FixedFormat {
   int bits = 64;
   int scale = 0;
   friend bool operator==(FixedFormat, FixedFormat) = default;
 };
-
-// Elements per chunk: memory stays bounded, and a batch takes few rounds.
-inline constexpr i64 kFunctionChunk = i64{1} << 16;
 
 // Throws InvalidArgument unless 2 <= bits <= most_bits and 0 <= scale <= bits - 2, so that 1.0 is a
 // number of the format. `what` names the format in the message.
@@ -40,4 +37,4 @@ inline void expect_formats(FixedFormat in, FixedFormat out, const std::string& f
   expect_format(out, most_bits, function + ", output format");
 }
 
-}  // namespace privml
+}  // namespace privml::fixed

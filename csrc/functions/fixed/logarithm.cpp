@@ -8,9 +8,8 @@
 #include "functions/fixed/evaluation.h"
 #include "functions/fixed/normalization.h"
 #include "functions/fixed/piecewise.h"
-#include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
 using Words = std::vector<u64>;
@@ -105,28 +104,6 @@ u64 start(const Plan& p) {
   return static_cast<u64>((p.first - p.in.scale) * p.binade) + (u64{1} << (p.drop - 1));
 }
 
-void log_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
-  if (p.direct) return piecewise(party, p.table, x, y);
-  const size_t n = x.size();
-  const int ring = p.table.shape.ring_bits;
-  const Normalized number = normalize(party, x, p.in.bits);
-  const Words place = select_by_place(party, number, p.places, p.places[0]);
-  Words binades(n), sum(n);
-  piecewise(party, p.table, number.mantissa, sum);
-  word_to_ring(party, place, {p.place_bits, false}, ring, binades);
-  const u64 first = party.rank == 0 ? start(p) : 0;
-  for (size_t k = 0; k < n; ++k) sum[k] += binades[k] * static_cast<u64>(p.binade) + first;
-  truncate_reduce(party, sum, ring, p.drop, y);
-}
-
-void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
-  if (!p.direct) cost_normalize(meter, n, p.in.bits);
-  cost_piecewise(meter, n, p.table);
-  if (p.direct) return;
-  cost_word_to_ring(meter, n, {p.place_bits, false}, p.table.shape.ring_bits);
-  cost_truncate_reduce(meter, n, p.table.shape.ring_bits, p.drop);
-}
-
 u64 clear_value(const Plan& p, u64 x) {
   u64 sum = 0;
   if (p.direct) {
@@ -141,8 +118,20 @@ u64 clear_value(const Plan& p, u64 x) {
 
 }  // namespace
 
-void log(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y) {
-  run_function(party, *plan(in, out), x, y, log_chunk, cost_chunk);
+functions::RingShares log(functions::Evaluator& evaluator, const functions::RingShares& x,
+                          FixedFormat in, FixedFormat out) {
+  const auto p = plan(in, out);
+  if (p->direct) return piecewise(evaluator, p->table, x);
+  const int ring = p->table.shape.ring_bits;
+  const Normalized number = normalize(evaluator, x, in.bits);
+  const functions::RingShares place = select_by_place(evaluator, number, p->places, p->places[0]);
+  const functions::RingShares value = piecewise(evaluator, p->table, number.mantissa);
+  const functions::RingShares binades = evaluator.word_to_ring(place, {p->place_bits, false}, ring);
+  const u64 first = evaluator.constant(start(*p));
+  const functions::RingShares sum = evaluator.map(x.count, ring, [&](i64 k) {
+    return value[k] + binades[k] * static_cast<u64>(p->binade) + first;
+  });
+  return evaluator.truncate_reduce(sum, ring, p->drop);
 }
 
 void clear_log(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
@@ -151,8 +140,4 @@ void clear_log(std::span<const i64> x, FixedFormat in, FixedFormat out, std::spa
   });
 }
 
-void cost_log(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, *plan(in, out), cost_chunk);
-}
-
-}  // namespace privml
+}  // namespace privml::fixed

@@ -15,14 +15,12 @@
 // Source         after SiRNN (Rathee et al., S&P 2021), Figure 6.
 #pragma once
 
-#include "functions/fixed/format.h"
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/fixed/function.h"
 
-namespace privml {
+namespace privml::fixed {
 
-void log(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+functions::RingShares log(functions::Evaluator& evaluator, const functions::RingShares& x,
+                          FixedFormat in, FixedFormat out);
 void clear_log(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
-void cost_log(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
-}  // namespace privml
+}  // namespace privml::fixed

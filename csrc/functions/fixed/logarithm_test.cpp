@@ -7,12 +7,12 @@
 
 #include "functions/fixed/testing/functions.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
-using namespace privml::testing;
+using namespace fixed::testing;
 
-constexpr FixedFunction kLog{log, clear_log, cost_log};
+constexpr TestedFunction kLog{log, clear_log};
 
 TEST(Log, AllInputsOfSixteenBits) {
   expect_equals_twin(kLog, all_numbers(16), {{16, 12}, {16, 11}});
@@ -78,4 +78,4 @@ TEST(Log, WireTrace) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::fixed

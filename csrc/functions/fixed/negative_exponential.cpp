@@ -5,18 +5,11 @@
 #include <bit>
 
 #include "functions/fixed/exponential_table.h"
-#include "twopc/compare/equality.h"
 #include "twopc/lookup/digits.h"
 #include "twopc/lookup/lookup.h"
-#include "twopc/product/word_product.h"
-#include "twopc/select/multiplex.h"
-#include "twopc/width/extension.h"
-#include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
-
-using Words = std::vector<u64>;
 
 constexpr int kLargestDigit = 8;
 constexpr int kMostPrecision = 31;  // products stay below 2^64
@@ -45,10 +38,6 @@ int dropped(const NegativeExponential& plan, int i) {
   return plan.precision + (i == 0 ? plan.precision - plan.out_scale : 0);
 }
 
-u64 half(const NegativeExponential& plan, int i) {
-  return dropped(plan, i) == 0 ? 0 : u64{1} << (dropped(plan, i) - 1);
-}
-
 // Bits of the ring after the product with digit i: between products one more than the value has,
 // so that the top bit is known; at the end the output's, unless these are so many that an extension
 // is cheaper.
@@ -67,52 +56,68 @@ int first_bits(const NegativeExponential& plan) {
   return plan.top() == 0 ? plan.out_bits : plan.digits[plan.top()].entry_bits + 1;
 }
 
-WordFormat word(const ExponentialDigit& digit) { return {digit.entry_bits, false}; }
+twopc::WordFormat word(const ExponentialDigit& digit) { return {digit.entry_bits, false}; }
 
-// Digits of the looked-up part, most significant first needed; two need one carry only.
-std::vector<Words> cut(Party& party, const NegativeExponential& plan, std::span<const u64> a) {
-  const i64 n = std::ssize(a), count = std::ssize(plan.digits);
-  std::vector<Words> parts(count, Words(n));
+// Digits of the looked-up part, least significant first; two need one carry only.
+std::vector<functions::RingShares> cut(functions::Evaluator& evaluator,
+                                       const NegativeExponential& plan,
+                                       const functions::RingShares& a) {
+  const i64 n = a.count, count = std::ssize(plan.digits);
   const int size = plan.digits[0].bits;
   if (count <= 2) {
-    for (i64 k = 0; k < n; ++k) parts[0][k] = a[k] & low_mask(size);
-    if (count == 2) truncate_reduce(party, a, plan.covered, size, parts[1]);
+    std::vector<functions::RingShares> parts{evaluator.map(n, size, [&](i64 k) { return a[k]; })};
+    if (count == 2) parts.push_back(evaluator.truncate_reduce(a, plan.covered, size));
     return parts;
   }
-  Words all(count * n);
-  digits(party, a, plan.covered, size, all);
-  for (i64 i = 0; i < count; ++i) std::copy_n(all.begin() + i * n, n, parts[i].begin());
+  const functions::RingShares all = evaluator.result(
+      count * n,
+      [&](ot::Party& party, std::span<u64> out) {
+        twopc::digits(party, a, plan.covered, size, out);
+      },
+      [&](ot::CostMeter& meter) { twopc::cost_digits(meter, n, plan.covered, size); });
+  std::vector<functions::RingShares> parts;
+  for (i64 i = 0; i < count; ++i) parts.push_back(functions::part_of(all, n, i));
   return parts;
 }
 
-void cost_cut(CostMeter& meter, const NegativeExponential& plan, i64 n) {
-  const int size = plan.digits[0].bits;
-  if (plan.top() == 1) cost_truncate_reduce(meter, n, plan.covered, size);
-  if (plan.top() > 1) cost_digits(meter, n, plan.covered, size);
+// XOR shares of each digit's entry.
+std::vector<functions::RingShares> look_up(functions::Evaluator& evaluator,
+                                           const NegativeExponential& plan,
+                                           const std::vector<functions::RingShares>& parts) {
+  const i64 n = parts[0].count;
+  std::vector<functions::RingShares> entries(plan.digits.size(), evaluator.ring(n));
+  evaluator.call(
+      [&](ot::Party& party) {
+        std::vector<twopc::TableLookup> lookups;
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+          const ExponentialDigit& digit = plan.digits[i];
+          lookups.push_back(
+              {digit.entries, parts[i], digit.bits, digit.entry_bits, entries[i].values});
+        }
+        twopc::lookups_xor(party, lookups);
+      },
+      [&](ot::CostMeter& meter) {
+        std::vector<twopc::TableShape> shapes;
+        for (const ExponentialDigit& digit : plan.digits)
+          shapes.push_back({digit.bits, digit.entry_bits});
+        twopc::cost_lookups_xor(meter, n, shapes);
+      });
+  return entries;
 }
 
 // value in Z_{2^from} times the digit's entry: rounded, in Z_{2^reduced_bits}.
-void multiply_digit(Party& party, const NegativeExponential& plan, int i,
-                    std::span<const u64> entry, int from, Words& value) {
+functions::RingShares multiply_digit(functions::Evaluator& evaluator,
+                                     const NegativeExponential& plan, int i,
+                                     const functions::RingShares& entry, int from,
+                                     const functions::RingShares& value) {
   const ExponentialDigit& digit = plan.digits[i];
   const int ell = product_bits(plan, i);
-  Words wide(value.size()), product(value.size());
-  extend_nonnegative(party, value, from, ell, wide);
-  multiply_word(party, entry, word(digit), wide, ell, product);
-  const u64 added = party.rank == 0 ? half(plan, i) : 0;
-  for (std::size_t k = 0; k < value.size(); ++k) {
-    if (digit.complement) product[k] = (wide[k] << plan.precision) - product[k];
-    product[k] += added;
-  }
-  truncate_reduce(party, product, ell, dropped(plan, i), value);
-}
-
-void cost_multiply_digit(CostMeter& meter, const NegativeExponential& plan, int i, int from,
-                         i64 n) {
-  const int ell = product_bits(plan, i);
-  cost_extend_nonnegative(meter, n, from, ell);
-  cost_multiply_word(meter, n, word(plan.digits[i]), ell);
-  cost_truncate_reduce(meter, n, ell, dropped(plan, i));
+  const functions::RingShares wide = evaluator.extend_nonnegative(value, from, ell);
+  functions::RingShares product = evaluator.multiply_word(entry, digit.entry_bits, wide, ell);
+  if (digit.complement)
+    evaluator.local(product.count,
+                    [&](i64 k) { product[k] = (wide[k] << plan.precision) - product[k]; });
+  return evaluator.round_off(std::move(product), ell, dropped(plan, i));
 }
 
 }  // namespace
@@ -152,57 +157,31 @@ void clear_negative_exponential(const NegativeExponential& plan, std::span<const
       const ExponentialDigit& digit = plan.digits[i];
       u64 entry = digit.entries[(value >> digit.offset) & low_mask(digit.bits)];
       if (digit.complement) entry = (u64{1} << plan.precision) - entry;
-      product = i == plan.top() ? entry : (product * entry + half(plan, i)) >> dropped(plan, i);
+      product = i == plan.top()
+                    ? entry
+                    : (product * entry + functions::half_of(dropped(plan, i))) >> dropped(plan, i);
     }
     out[k] = value >> plan.covered == 0 ? product : 0;
   }
 }
 
-void negative_exponential(Party& party, const NegativeExponential& plan, std::span<const u64> a,
-                          std::span<u64> out) {
-  const i64 n = std::ssize(a);
-  const std::vector<Words> parts = cut(party, plan, a);
-  std::vector<Words> entries(plan.digits.size(), Words(n));
-  std::vector<TableLookup> lookups;
-  for (int i = 0; i <= plan.top(); ++i)
-    lookups.push_back({plan.digits[i].entries, parts[i], plan.digits[i].bits,
-                       plan.digits[i].entry_bits, entries[i]});
-  lookups_xor(party, lookups);
-  Words value(n);
+functions::RingShares negative_exponential(functions::Evaluator& evaluator,
+                                           const NegativeExponential& plan,
+                                           const functions::RingShares& a) {
+  const std::vector<functions::RingShares> entries =
+      look_up(evaluator, plan, cut(evaluator, plan, a));
   int bits = first_bits(plan);
-  word_to_ring(party, entries[plan.top()], word(plan.digits[plan.top()]), bits, value);
+  functions::RingShares value =
+      evaluator.word_to_ring(entries[plan.top()], word(plan.digits[plan.top()]), bits);
   for (int i = plan.top() - 1; i >= 0; --i) {
-    multiply_digit(party, plan, i, entries[i], bits, value);
+    value = multiply_digit(evaluator, plan, i, entries[i], bits, value);
     bits = reduced_bits(plan, i);
   }
   if (plan.covered < plan.bits) {
-    Words high(n);
-    std::vector<u8> keeps(n);
-    truncate_reduce(party, a, plan.bits, plan.covered, high);
-    equal_zero(party, high, plan.bits - plan.covered, keeps);
-    multiplex(party, keeps, value, bits, value);
+    const functions::RingShares high = evaluator.truncate_reduce(a, plan.bits, plan.covered);
+    value = evaluator.multiplex(evaluator.equal_zero(high, plan.bits - plan.covered), value, bits);
   }
-  extend_nonnegative(party, value, bits, plan.out_bits, out);
+  return evaluator.extend_nonnegative(value, bits, plan.out_bits);
 }
 
-void cost_negative_exponential(CostMeter& meter, const NegativeExponential& plan, i64 n) {
-  cost_cut(meter, plan, n);
-  std::vector<TableShape> shapes;
-  for (const ExponentialDigit& digit : plan.digits)
-    shapes.push_back({digit.bits, digit.entry_bits});
-  cost_lookups_xor(meter, n, shapes);
-  int bits = first_bits(plan);
-  cost_word_to_ring(meter, n, word(plan.digits[plan.top()]), bits);
-  for (int i = plan.top() - 1; i >= 0; --i) {
-    cost_multiply_digit(meter, plan, i, bits, n);
-    bits = reduced_bits(plan, i);
-  }
-  if (plan.covered < plan.bits) {
-    cost_truncate_reduce(meter, n, plan.bits, plan.covered);
-    cost_equal_zero(meter, n, plan.bits - plan.covered);
-    cost_multiplex(meter, n, bits);
-  }
-  cost_extend_nonnegative(meter, n, bits, plan.out_bits);
-}
-
-}  // namespace privml
+}  // namespace privml::fixed

@@ -18,10 +18,9 @@
 
 #include <vector>
 
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/evaluator/evaluator.h"
 
-namespace privml {
+namespace privml::fixed {
 
 // The table of one digit: entry j is the value, or 2^precision - value if `complement`.
 struct ExponentialDigit {
@@ -56,9 +55,8 @@ NegativeExponential plan_negative_exponential(const NegativeExponentialShape& sh
 void clear_negative_exponential(const NegativeExponential& plan, std::span<const u64> a,
                                 std::span<u64> out);
 
-// One chunk; a and out may be the same.
-void negative_exponential(Party& party, const NegativeExponential& plan, std::span<const u64> a,
-                          std::span<u64> out);
-void cost_negative_exponential(CostMeter& meter, const NegativeExponential& plan, i64 n);
+functions::RingShares negative_exponential(functions::Evaluator& evaluator,
+                                           const NegativeExponential& plan,
+                                           const functions::RingShares& a);
 
-}  // namespace privml
+}  // namespace privml::fixed

@@ -13,22 +13,20 @@
 
 #include <vector>
 
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/evaluator/evaluator.h"
 
-namespace privml {
+namespace privml::fixed {
 
 struct Normalized {
-  std::vector<u8> one_hot;  // [element * (bits - 1) + place]
-  std::vector<u64> mantissa;
+  functions::BitShares one_hot;  // [element * (bits - 1) + place]
+  functions::RingShares mantissa;
 };
 
-Normalized normalize(Party& party, std::span<const u64> x, int bits);
-void cost_normalize(CostMeter& meter, i64 count, int bits);
+Normalized normalize(functions::Evaluator& evaluator, const functions::RingShares& x, int bits);
 
 // Words by place: local XOR shares of table[k], and of `none` for x = 0.
-std::vector<u64> select_by_place(const Party& party, const Normalized& x,
-                                 const std::vector<u64>& table, u64 none);
+functions::RingShares select_by_place(functions::Evaluator& evaluator, const Normalized& x,
+                                      const std::vector<u64>& table, u64 none);
 
 // In the clear; place is -1 for x = 0.
 struct ClearNormalized {
@@ -37,4 +35,4 @@ struct ClearNormalized {
 };
 ClearNormalized clear_normalize(u64 x, int bits);
 
-}  // namespace privml
+}  // namespace privml::fixed

@@ -7,19 +7,17 @@
 #include <optional>
 
 #include "base/error.h"
+#include "functions/fixed/evaluation.h"
+#include "twopc/lookup/folded_lookup.h"
 #include "twopc/lookup/lookup.h"
 #include "twopc/lookup/split_lookup.h"
-#include "twopc/product/cross_terms.h"
-#include "twopc/product/multiplication.h"
-#include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
 using Words = std::vector<u64>;
 
 constexpr int kLargestIndexBits = 10;
-constexpr i64 kSample = 1024;  // elements of an estimate
 
 i64 rounded(i64 value, int scale) {
   const int drop = kValueScale - scale;
@@ -27,7 +25,7 @@ i64 rounded(i64 value, int scale) {
 }
 
 // The fewest bits that hold all words.
-WordFormat format_of(const std::vector<u64>& words) {
+twopc::WordFormat format_of(const std::vector<u64>& words) {
   bool is_signed = false;
   int bits = 1;
   for (u64 word : words) is_signed |= static_cast<i64>(word) < 0;
@@ -69,9 +67,8 @@ std::vector<int> partial_widths(const Piecewise& f) {
 }
 
 // The result before it is reduced to its ring.
-u64 clear_value(const Piecewise& f, u64 x) {
+u64 value_at(const Piecewise& f, u64 cell, u64 u) {
   const int place_bits = f.shape.place_bits;
-  const u64 cell = x >> place_bits, u = x & low_mask(place_bits);
   u64 sum = f.coefficients[f.shape.degree][cell];
   for (int i = f.shape.degree - 1; i >= 0; --i) {
     sum = sum * u + (f.coefficients[i][cell] << place_bits);
@@ -86,7 +83,7 @@ void limit(Piecewise& f, i64 largest) {
   const int place_bits = f.shape.place_bits;
   for (u64 cell = 0; cell < f.coefficients[0].size(); ++cell) {
     for (u64 u : {u64{0}, low_mask(place_bits)}) {
-      const i64 value = static_cast<i64>(clear_value(f, cell << place_bits | u));
+      const i64 value = static_cast<i64>(value_at(f, cell, u));
       if (value > largest) f.coefficients[0][cell] -= ((value - largest - 1) >> place_bits) + 1;
     }
   }
@@ -97,7 +94,7 @@ struct Group {
   int first, last, bits;
 };
 
-std::vector<Group> groups_of(const std::vector<WordFormat>& formats) {
+std::vector<Group> groups_of(const std::vector<twopc::WordFormat>& formats) {
   std::vector<Group> groups;
   for (int i = 0; i < std::ssize(formats); ++i) {
     if (groups.empty() || groups.back().bits + formats[i].bits > 64) groups.push_back({i, i, 0});
@@ -107,90 +104,106 @@ std::vector<Group> groups_of(const std::vector<WordFormat>& formats) {
   return groups;
 }
 
-// What look_up asks for: per group a table, and where its words go.
-struct GroupTables {
-  std::vector<int> widths;
-  std::vector<Words> tables, found;
-  std::vector<std::span<const u64>> table_spans;
-  std::vector<std::span<u64>> found_spans;
-};
-
-GroupTables tables_of(const Piecewise& f, size_t count) {
-  GroupTables all;
+// Per group of powers a table of their coefficients, side by side.
+std::vector<Words> tables_of(const Piecewise& f) {
+  std::vector<Words> tables;
   const i64 cells = std::ssize(f.coefficients[0]);
   for (const Group& group : groups_of(f.formats)) {
-    Words table(cells, 0);
+    Words& table = tables.emplace_back(cells, 0);
     for (int i = group.first, shift = 0; i < group.last; shift += f.formats[i++].bits)
       for (i64 c = 0; c < cells; ++c)
         table[c] |= (f.coefficients[i][c] & low_mask(f.formats[i].bits)) << shift;
-    all.widths.push_back(group.bits);
-    all.tables.push_back(std::move(table));
-    all.found.emplace_back(count);
   }
-  all.table_spans.assign(all.tables.begin(), all.tables.end());
-  all.found_spans.assign(all.found.begin(), all.found.end());
-  return all;
+  return tables;
 }
 
 // XOR shares of the coefficients of every element's cell, and its place (degree 0: none).
-std::vector<Words> look_up(Party& party, const Piecewise& f, std::span<const u64> x, Words& u) {
-  GroupTables all = tables_of(f, x.size());
-  const PiecewiseShape& shape = f.shape;
-  if (shape.degree == 0) {
-    lookup_tables_xor(party, shape.index_bits, all.widths, all.table_spans, x, all.found_spans);
-  } else {
-    split_lookup(party, {shape.index_bits, shape.place_bits, place_ring(f), all.widths},
-                 all.table_spans, x, all.found_spans, u);
-  }
-  std::vector<Words> words(f.formats.size(), Words(x.size()));
+struct Cells {
+  std::vector<functions::RingShares> words;
+  functions::RingShares u;
+};
+
+// What a protocol that looks up takes: run(party, widths, entries, found) or cost(meter, widths).
+template <class Run, class Cost>
+std::vector<functions::RingShares> look_up_words(functions::Evaluator& evaluator,
+                                                 const Piecewise& f, i64 n, Run&& run,
+                                                 Cost&& cost) {
   const std::vector<Group> groups = groups_of(f.formats);
+  std::vector<int> widths;
+  for (const Group& group : groups) widths.push_back(group.bits);
+  std::vector<functions::RingShares> found(groups.size(), evaluator.ring(n));
+  evaluator.call(
+      [&](ot::Party& party) {
+        const std::vector<Words> tables = tables_of(f);
+        const std::vector<std::span<const u64>> entries(tables.begin(), tables.end());
+        std::vector<std::span<u64>> out;
+        for (functions::RingShares& words : found) out.emplace_back(words.values);
+        run(party, widths, entries, out);
+      },
+      [&](ot::CostMeter& meter) { cost(meter, widths); });
+  std::vector<functions::RingShares> words;
   for (size_t g = 0; g < groups.size(); ++g)
     for (int i = groups[g].first, shift = 0; i < groups[g].last; shift += f.formats[i++].bits)
-      for (size_t k = 0; k < x.size(); ++k)
-        words[i][k] = (all.found[g][k] >> shift) & low_mask(f.formats[i].bits);
+      words.push_back(
+          evaluator.map(n, f.formats[i].bits, [&](i64 k) { return found[g][k] >> shift; }));
   return words;
 }
 
-void cost_look_up(CostMeter& meter, i64 count, const Piecewise& f) {
-  std::vector<int> widths;
-  for (const Group& group : groups_of(f.formats)) widths.push_back(group.bits);
+using Widths = std::span<const int>;
+using Entries = std::span<const std::span<const u64>>;
+using Found = std::span<const std::span<u64>>;
+
+Cells look_up(functions::Evaluator& evaluator, const Piecewise& f, const functions::RingShares& x) {
   const PiecewiseShape& shape = f.shape;
-  if (shape.degree == 0) return cost_lookup_tables_xor(meter, count, shape.index_bits, widths);
-  cost_split_lookup(meter, count, {shape.index_bits, shape.place_bits, place_ring(f), widths});
+  const auto split = [&](Widths widths) {
+    return twopc::SplitLookupShape{shape.index_bits, shape.place_bits, place_ring(f), widths};
+  };
+  Cells cells{{}, evaluator.ring(x.count)};
+  cells.words = look_up_words(
+      evaluator, f, x.count,
+      [&](ot::Party& party, Widths widths, Entries entries, Found found) {
+        if (shape.degree == 0) {
+          twopc::lookup_tables_xor(party, shape.index_bits, widths, entries, x, found);
+        } else {
+          twopc::split_lookup(party, split(widths), entries, x, found, cells.u.values);
+        }
+      },
+      [&](ot::CostMeter& meter, Widths widths) {
+        if (shape.degree == 0) {
+          twopc::cost_lookup_tables_xor(meter, x.count, shape.index_bits, widths);
+        } else {
+          twopc::cost_split_lookup(meter, x.count, split(widths));
+        }
+      });
+  return cells;
 }
 
-LinearShape first_step(const Piecewise& f) {
+twopc::LinearShape first_step(const Piecewise& f) {
   const int d = highest_power(f);
   return {f.formats[d - 1], f.shape.place_bits, f.formats[d], ring_before(f, d - 1)};
 }
 
-FactorFormat partial_factor(const Piecewise& f, int i) { return {f.partial_bits[i], false, true}; }
-FactorFormat place_factor(int ring) { return {ring, false, false}; }
-
-// From the unrounded partial sum i the unrounded partial sum i - 1, in place.
-void horner_step(Party& party, const Piecewise& f, int i, const Words& coefficient, const Words& u,
-                 Words& sum) {
-  const size_t n = sum.size();
-  const int place_bits = f.shape.place_bits, bits = f.partial_bits[i], from = ring_before(f, i),
-            to = ring_before(f, i - 1);
-  const u64 offset = u64{1} << (bits - 2);
-  Words partial(n), constant(n);
-  if (party.rank == 0)
-    for (u64& word : sum) word += u64{1} << (place_bits - 1);
-  truncate_reduce(party, sum, from, place_bits, partial);
-  if (party.rank == 0)
-    for (u64& word : partial) word = (word + offset) & low_mask(bits);
-  multiply(party, partial, partial_factor(f, i), u, place_factor(to), to, sum);
-  word_to_ring(party, coefficient, f.formats[i - 1], to - place_bits, constant);
-  for (size_t k = 0; k < n; ++k)
-    sum[k] = (sum[k] - offset * u[k] + (constant[k] << place_bits)) & low_mask(to);
+twopc::FactorFormat partial_factor(const Piecewise& f, int i) {
+  return {f.partial_bits[i], false, true};
 }
+twopc::FactorFormat place_factor(int ring) { return {ring, false, false}; }
 
-void cost_horner_step(CostMeter& meter, i64 n, const Piecewise& f, int i) {
-  const int from = ring_before(f, i), to = ring_before(f, i - 1);
-  cost_truncate_reduce(meter, n, from, f.shape.place_bits);
-  cost_multiply(meter, n, partial_factor(f, i), place_factor(to), to);
-  cost_word_to_ring(meter, n, f.formats[i - 1], to - f.shape.place_bits);
+// From the unrounded partial sum i the unrounded partial sum i - 1.
+functions::RingShares horner_step(functions::Evaluator& evaluator, const Piecewise& f, int i,
+                                  const Cells& cells, const functions::RingShares& sum) {
+  const int place_bits = f.shape.place_bits, bits = f.partial_bits[i], to = ring_before(f, i - 1);
+  const u64 offset = u64{1} << (bits - 2);
+  const functions::RingShares rounded = evaluator.round_off(sum, ring_before(f, i), place_bits);
+  const u64 added = evaluator.constant(offset);
+  const functions::RingShares partial =
+      evaluator.map(sum.count, bits, [&](i64 k) { return rounded[k] + added; });
+  const functions::RingShares product =
+      evaluator.multiply(partial, partial_factor(f, i), cells.u, place_factor(to), to);
+  const functions::RingShares constant =
+      evaluator.word_to_ring(cells.words[i - 1], f.formats[i - 1], to - place_bits);
+  return evaluator.map(sum.count, to, [&](i64 k) {
+    return product[k] - offset * cells.u[k] + (constant[k] << place_bits);
+  });
 }
 
 // Coefficients of about the widths that a series' table will have.
@@ -212,16 +225,24 @@ bool fits(const Piecewise& f) {
 }
 
 i64 outline_bits(const Piecewise& f) {
-  return metered_bits([&](CostMeter& meter, i64 count) { cost_piecewise(meter, count, f); });
+  return evaluated_bits([&](functions::Evaluator& evaluator, const functions::RingShares& x) {
+    piecewise(evaluator, f, x);
+  });
 }
 
 // Cells of the greatest length that keeps the error of `degree` below 2^-precision.
 std::optional<PiecewiseShape> shape_of_degree(const PiecewiseTask& task, int degree) {
   PiecewiseShape shape{task.selectors + task.bits, 0, degree, task.scale, task.ring_bits};
+  if (degree > 0 && task.bounded) {
+    // 2 degree of them, of which each adds half a unit of the coefficients.
+    const int more = std::bit_width(static_cast<unsigned>(degree - 1));
+    shape.scale += more;
+    shape.ring_bits += more;
+  }
   if (degree > 0) {
     const int sixteenths = series_error(task.series, degree) + 16 * task.precision;
     const int cell = static_cast<int>(ceil_div(std::max(sixteenths, 0), 16 * (degree + 1)));
-    const int widest = std::min(task.bits - 1, 64 - task.ring_bits);
+    const int widest = std::min(task.bits - 1, 64 - shape.ring_bits);
     shape.place_bits = std::min(task.fraction - cell, widest);
     if (shape.place_bits < 1) return std::nullopt;
     shape.index_bits = task.selectors + task.bits - shape.place_bits;
@@ -262,30 +283,55 @@ Piecewise piecewise_of(const PiecewiseShape& shape, std::vector<Words> coefficie
   return f;
 }
 
-void piecewise(Party& party, const Piecewise& f, std::span<const u64> x, std::span<u64> out) {
-  const PiecewiseShape& shape = f.shape;
-  expect(x.size() == out.size(), "piecewise: input and output lengths differ");
-  Words u(x.size());
-  const std::vector<Words> words = look_up(party, f, x, u);
-  if (shape.degree == 0) return word_to_ring(party, words[0], f.formats[0], shape.ring_bits, out);
-  Words sum(x.size());
+namespace {
+
+functions::RingShares sum_of(functions::Evaluator& evaluator, const Piecewise& f,
+                             const Cells& cells) {
   const int d = highest_power(f);
-  linear_words(party, first_step(f), words[d - 1], words[d], u, sum);
-  for (int i = d - 1; i > 0; --i) horner_step(party, f, i, words[i - 1], u, sum);
-  std::ranges::copy(sum, out.begin());
+  functions::RingShares sum =
+      evaluator.linear_words(first_step(f), cells.words[d - 1], cells.words[d], cells.u);
+  for (int i = d - 1; i > 0; --i) sum = horner_step(evaluator, f, i, cells, sum);
+  return sum;
 }
 
-void cost_piecewise(CostMeter& meter, i64 count, const Piecewise& f) {
-  const PiecewiseShape& shape = f.shape;
-  cost_look_up(meter, count, f);
-  if (shape.degree == 0) return cost_word_to_ring(meter, count, f.formats[0], shape.ring_bits);
-  cost_linear_words(meter, count, first_step(f));
-  for (int i = highest_power(f) - 1; i > 0; --i) cost_horner_step(meter, count, f, i);
+}  // namespace
+
+functions::RingShares piecewise(functions::Evaluator& evaluator, const Piecewise& f,
+                                const functions::RingShares& x) {
+  const Cells cells = look_up(evaluator, f, x);
+  if (f.shape.degree > 0) return sum_of(evaluator, f, cells);
+  return evaluator.word_to_ring(cells.words[0], f.formats[0], f.shape.ring_bits);
 }
+
+FoldedPiecewise folded_piecewise(functions::Evaluator& evaluator, const Piecewise& f, int bits,
+                                 const functions::RingShares& x) {
+  const i64 n = x.count;
+  const auto shape = [&](Widths widths) {
+    return twopc::FoldedLookupShape{bits, f.shape.index_bits, f.shape.place_bits, place_ring(f),
+                                    widths};
+  };
+  FoldedPiecewise out{{}, evaluator.ring(n), evaluator.ring(n), evaluator.bits(n)};
+  Cells cells{{}, evaluator.ring(n)};
+  cells.words = look_up_words(
+      evaluator, f, n,
+      [&](ot::Party& party, Widths widths, Entries entries, Found found) {
+        twopc::folded_lookup(
+            party, shape(widths), entries, x,
+            {found, out.high.values, cells.u.values, out.positive.values, out.nonnegative.values});
+      },
+      [&](ot::CostMeter& meter, Widths widths) {
+        twopc::cost_folded_lookup(meter, n, shape(widths));
+      });
+  out.sum = sum_of(evaluator, f, cells);
+  return out;
+}
+
+u64 clear_piecewise(const Piecewise& f, u64 cell, u64 u) { return value_at(f, cell, u); }
 
 void clear_piecewise(const Piecewise& f, std::span<const u64> x, std::span<u64> out) {
   const u64 mask = low_mask(f.shape.index_bits + f.shape.place_bits);
-  for (size_t k = 0; k < x.size(); ++k) out[k] = clear_value(f, x[k] & mask);
+  for (size_t k = 0; k < x.size(); ++k)
+    out[k] = value_at(f, (x[k] & mask) >> f.shape.place_bits, x[k] & low_mask(f.shape.place_bits));
 }
 
 namespace {
@@ -319,14 +365,4 @@ i64 estimated_bits(const PiecewiseTask& task, const PiecewiseShape& shape) {
   return outline_bits(outline(task, shape));
 }
 
-i64 metered_bits(const std::function<void(CostMeter&, i64)>& cost, double correlation_bits) {
-  CostMeter meter(RcotCost{"ideal", 0, 1, 1});
-  meter.correlation_bits = correlation_bits;
-  cost(meter, kSample);
-  const double correlations = static_cast<double>(meter.cots[0] + meter.cots[1]);
-  return (8 * (meter.bytes[0] + meter.bytes[1]) +
-          static_cast<i64>(correlation_bits * correlations)) /
-         kSample;
-}
-
-}  // namespace privml
+}  // namespace privml::fixed

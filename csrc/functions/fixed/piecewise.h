@@ -19,13 +19,10 @@
 #include <functional>
 #include <vector>
 
+#include "functions/evaluator/evaluator.h"
 #include "functions/fixed/series.h"
-#include "ot/cost.h"
-#include "ot/party.h"
-#include "twopc/product/cross_terms.h"
-#include "twopc/product/word_product.h"
 
-namespace privml {
+namespace privml::fixed {
 
 // Of functions made of one polynomial: bits of the coefficients below the last place, and the
 // polynomials are off by at most 2^-kPolynomialPrecision units.
@@ -45,7 +42,7 @@ constexpr int result_scale(const PiecewiseShape& shape) { return shape.scale + s
 struct Piecewise {
   PiecewiseShape shape;
   std::vector<std::vector<u64>> coefficients;  // [power][cell], two's complement
-  std::vector<WordFormat> formats;             // of each power's coefficients
+  std::vector<twopc::WordFormat> formats;      // of each power's coefficients
   std::vector<int> partial_bits;  // [i]: partial sum i has a magnitude below 2^(partial_bits - 2)
 };
 
@@ -57,9 +54,21 @@ Piecewise make_piecewise(const PiecewiseShape& shape, const std::function<i64(i6
 // With these coefficients, as make_piecewise makes them: [power][cell].
 Piecewise piecewise_of(const PiecewiseShape& shape, std::vector<std::vector<u64>> coefficients);
 
-void piecewise(Party& party, const Piecewise& f, std::span<const u64> x, std::span<u64> out);
-void cost_piecewise(CostMeter& meter, i64 count, const Piecewise& f);
-// Words of which the low ring_bits count.
+functions::RingShares piecewise(functions::Evaluator& evaluator, const Piecewise& f,
+                                const functions::RingShares& x);
+
+// The same of |x| for a signed x in Z_{2^bits}, index_bits + place_bits < bits, and a function of
+// degree 1 or more that is continuous: a negative x at the border of two cells is taken as the end
+// of the first. folded_lookup.h names the other results.
+struct FoldedPiecewise {
+  functions::RingShares sum, high, positive;
+  functions::BitShares nonnegative;
+};
+FoldedPiecewise folded_piecewise(functions::Evaluator& evaluator, const Piecewise& f, int bits,
+                                 const functions::RingShares& x);
+
+// At place u of a cell: a word of which the low ring_bits count. Or of whole numbers.
+u64 clear_piecewise(const Piecewise& f, u64 cell, u64 u);
 void clear_piecewise(const Piecewise& f, std::span<const u64> x, std::span<u64> out);
 
 // The degree and the cells with which `series` is off by at most 2^-precision, with the fewest bits
@@ -75,15 +84,14 @@ struct PiecewiseTask {
   int scale;
   int ring_bits;
   int selectors = 0;
+  // Whether the roundings of coefficients and partial sums, too, must stay below 2^-precision
+  // together: these then get more bits, by the degree.
+  bool bounded = false;
 };
 bool has_piecewise(const PiecewiseTask& task);
 PiecewiseShape choose_piecewise(const PiecewiseTask& task);
 // Bits on the wire of one element by the estimate that choose_piecewise goes by: those of a
 // protocol with coefficients of about the right widths.
 i64 estimated_bits(const PiecewiseTask& task, const PiecewiseShape& shape);
-// The same of any protocol; a correlation counts as much with every provider, so that both parties
-// and the clear functions choose the same.
-i64 metered_bits(const std::function<void(CostMeter&, i64)>& cost,
-                 double correlation_bits = kCorrelationBits);
 
-}  // namespace privml
+}  // namespace privml::fixed

@@ -9,10 +9,11 @@
 #include "base/error.h"
 #include "functions/fixed/testing/functions.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
-using namespace privml::testing;
+using namespace fixed::testing;
+using namespace twopc::testing;
 
 constexpr u64 kPlaceOne = u64{1} << kPlaceScale;
 
@@ -95,16 +96,19 @@ void expect_piecewise(const Piecewise& f, Both<Words> x, const OtKind& ot = {}) 
   Both<Words> out{Words(n), Words(n)};
   Words expected(n);
   clear_piecewise(f, values, expected);
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
-    Words result(n);
-    piecewise(party, f, x[r], result);
+    functions::Evaluator evaluator(party, n);
+    const functions::RingShares result = piecewise(evaluator, f, evaluator.load(x[r], 0));
     for (i64 i = 0; i < n; ++i) out[r][i] = result[i] & low_mask(f.shape.ring_bits);
   });
   const Words y = reconstruct(out, f.shape.ring_bits);
   for (i64 i = 0; i < n; ++i)
     ASSERT_EQ(y[i], expected[i] & low_mask(f.shape.ring_bits)) << values[i];
-  expect_cost_equals(outcome, [&](CostMeter& m) { cost_piecewise(m, n, f); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& m) {
+    functions::Evaluator evaluator(m, n);
+    piecewise(evaluator, f, evaluator.ring(n));
+  });
 }
 
 TEST(Piecewise, AllSharesOfSmallNumbers) {
@@ -140,4 +144,4 @@ TEST(Piecewise, ChosenShapesFitAndWideNumbersTakeHigherDegrees) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::fixed

@@ -8,12 +8,9 @@
 #include "functions/fixed/evaluation.h"
 #include "functions/fixed/normalization.h"
 #include "functions/fixed/unit_reciprocal.h"
-#include "twopc/lookup/lookup.h"
-#include "twopc/product/word_product.h"
 #include "twopc/width/conversion.h"
-#include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
 using Words = std::vector<u64>;
@@ -35,7 +32,7 @@ struct Plan {
   bool always_too_large() const { return !direct() && highest < lowest; }
   bool saturates() const { return lowest > 0; }
   int ring() const { return out.bits + drop; }
-  WordFormat power() const { return {highest - lowest + 1, false}; }
+  twopc::WordFormat power() const { return {highest - lowest + 1, false}; }
 };
 
 u64 largest(const Plan& plan) { return low_mask(plan.out.bits - 1); }
@@ -86,54 +83,28 @@ u64 half(const Plan& plan) {
 // unit_reciprocal gives w less this.
 u64 half_of_one(const Plan& plan) { return u64{1} << (plan.unit.shape.scale - 1); }
 
-void direct_chunk(Party& party, const Plan& plan, std::span<const u64> x, std::span<u64> y) {
-  Words entry(x.size());
-  lookup_xor(party, plan.table, x, plan.in.bits - 1, plan.out.bits - 1, entry);
-  word_to_ring(party, entry, {plan.out.bits - 1, false}, plan.out.bits, y);
+functions::RingShares direct_value(functions::Evaluator& evaluator, const Plan& plan,
+                                   const functions::RingShares& x) {
+  const functions::RingShares entry =
+      evaluator.lookup_xor(plan.table, x, plan.in.bits - 1, plan.out.bits - 1);
+  return evaluator.word_to_ring(entry, {plan.out.bits - 1, false}, plan.out.bits);
 }
 
 // Adds the largest output if the place is below the lowest.
-void add_saturated(Party& party, const Plan& plan, const Normalized& number, std::span<u64> y) {
-  const Words words = select_by_place(party, number, plan.too_large, plan.too_large[0]);
-  const std::vector<u8> bits(words.begin(), words.end());
-  Words ring(words.size());
-  bits_to_ring(party, bits, plan.out.bits, ring);
-  for (std::size_t k = 0; k < y.size(); ++k)
-    y[k] = (y[k] + ring[k] * largest(plan)) & low_mask(plan.out.bits);
-}
-
-void reciprocal_chunk(Party& party, const Plan& plan, std::span<const u64> x, std::span<u64> y) {
-  if (plan.direct()) return direct_chunk(party, plan, x, y);
-  const bool first = party.rank == 0;
-  if (plan.always_too_large()) {
-    std::ranges::fill(y, first ? largest(plan) : 0);
-    return;
-  }
-  const Normalized number = normalize(party, x, plan.in.bits);
-  const Words power = select_by_place(party, number, plan.powers, plan.powers[0]);
-  Words value(x.size()), product(x.size());
-  unit_reciprocal(party, plan.unit, number.mantissa, value);
-  if (first)
-    for (u64& word : value) word += half_of_one(plan);
-  multiply_word(party, power, plan.power(), value, plan.ring(), product);
-  if (first)
-    for (u64& word : product) word += half(plan);
-  truncate_reduce(party, product, plan.ring(), plan.drop, y);
-  if (plan.saturates()) add_saturated(party, plan, number, y);
-}
-
-void cost_reciprocal_chunk(CostMeter& meter, const Plan& plan, i64 n) {
-  if (plan.direct()) {
-    cost_lookup_xor(meter, n, plan.in.bits - 1, plan.out.bits - 1);
-    cost_word_to_ring(meter, n, {plan.out.bits - 1, false}, plan.out.bits);
-    return;
-  }
-  if (plan.always_too_large()) return;
-  cost_normalize(meter, n, plan.in.bits);
-  cost_unit_reciprocal(meter, plan.unit, n);
-  cost_multiply_word(meter, n, plan.power(), plan.ring());
-  cost_truncate_reduce(meter, n, plan.ring(), plan.drop);
-  if (plan.saturates()) cost_bits_to_ring(meter, n, plan.out.bits);
+functions::RingShares saturated(functions::Evaluator& evaluator, const Plan& plan,
+                                const Normalized& number, const functions::RingShares& y) {
+  const int bits = plan.out.bits;
+  const functions::RingShares words =
+      select_by_place(evaluator, number, plan.too_large, plan.too_large[0]);
+  const functions::BitShares too_large =
+      evaluator.map_bits(y.count, [&](i64 i) { return words[i]; });
+  const functions::RingShares ring = evaluator.result(
+      y.count,
+      [&](ot::Party& party, std::span<u64> out) {
+        twopc::bits_to_ring(party, too_large, bits, out);
+      },
+      [&](ot::CostMeter& meter) { twopc::cost_bits_to_ring(meter, y.count, bits); });
+  return evaluator.map(y.count, bits, [&](i64 k) { return y[k] + ring[k] * largest(plan); });
 }
 
 u64 clear_value(const Plan& plan, u64 x) {
@@ -150,9 +121,24 @@ u64 clear_value(const Plan& plan, u64 x) {
 
 }  // namespace
 
-void reciprocal(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                std::span<u64> y) {
-  run_function(party, *plan_of(in, out), x, y, reciprocal_chunk, cost_reciprocal_chunk);
+functions::RingShares reciprocal(functions::Evaluator& evaluator, const functions::RingShares& x,
+                                 FixedFormat in, FixedFormat out) {
+  const auto p = plan_of(in, out);
+  const Plan& plan = *p;
+  if (plan.direct()) return direct_value(evaluator, plan, x);
+  if (plan.always_too_large())
+    return evaluator.map(x.count, out.bits, [&](i64) { return evaluator.constant(largest(plan)); });
+  const int ring = plan.ring();
+  const Normalized number = normalize(evaluator, x, in.bits);
+  const functions::RingShares power =
+      select_by_place(evaluator, number, plan.powers, plan.powers[0]);
+  const functions::RingShares value =
+      evaluator.plus(unit_reciprocal(evaluator, plan.unit, number.mantissa), half_of_one(plan));
+  const functions::RingShares product =
+      evaluator.multiply_word(power, plan.power().bits, value, ring);
+  const functions::RingShares y =
+      evaluator.truncate_reduce(evaluator.plus(product, half(plan)), ring, plan.drop);
+  return plan.saturates() ? saturated(evaluator, plan, number, y) : y;
 }
 
 void clear_reciprocal(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
@@ -161,8 +147,4 @@ void clear_reciprocal(std::span<const i64> x, FixedFormat in, FixedFormat out, s
   });
 }
 
-void cost_reciprocal(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, *plan_of(in, out), cost_reciprocal_chunk);
-}
-
-}  // namespace privml
+}  // namespace privml::fixed

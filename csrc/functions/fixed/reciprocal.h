@@ -14,17 +14,14 @@
 // Cost           normalization.h, unit_reciprocal.h, a multiply_word and a truncate_reduce.
 #pragma once
 
-#include "functions/fixed/format.h"
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/fixed/function.h"
 
-namespace privml {
+namespace privml::fixed {
 
 // Additive shares in Z_{2^in.bits} and Z_{2^out.bits}. Throws InvalidArgument on other formats or
 // lengths that differ. The clear function computes the same numbers, bit for bit.
-void reciprocal(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                std::span<u64> y);
+functions::RingShares reciprocal(functions::Evaluator& evaluator, const functions::RingShares& x,
+                                 FixedFormat in, FixedFormat out);
 void clear_reciprocal(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
-void cost_reciprocal(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
-}  // namespace privml
+}  // namespace privml::fixed

@@ -8,10 +8,8 @@
 #include "functions/fixed/evaluation.h"
 #include "functions/fixed/normalization.h"
 #include "functions/fixed/piecewise.h"
-#include "twopc/width/extension.h"
-#include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
 using Words = std::vector<u64>;
@@ -145,49 +143,35 @@ std::shared_ptr<const Plan> plan(const Root& root, FixedFormat in, FixedFormat o
                    [&] { return make_plan(root, in, out); });
 }
 
-u64 half_of(int bits) { return bits > 0 ? u64{1} << (bits - 1) : 0; }
-
-void root_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
-  if (p.direct) return piecewise(party, p.table, x, y);
-  const size_t n = x.size();
-  const int bits = p.in.bits - 1;
-  Normalized number = normalize(party, x, p.in.bits);
-  // For x = 0 the mantissa is 0 too: the selector is made what it is for x = 1.
-  const u64 selector = u64{1} << (bits - 1);
-  const Words parity = select_by_place(party, number, p.parities,
-                                       p.root.is_reciprocal ? selector ^ p.parities[0] : 0);
-  const Words power =
-      select_by_place(party, number, p.powers, p.root.is_reciprocal ? p.powers[0] : 0);
-  for (size_t k = 0; k < n; ++k)
-    number.mantissa[k] = (number.mantissa[k] + parity[k]) & low_mask(bits);
-  Words value(n), sum(n);
-  piecewise(party, p.table, number.mantissa, value);
-  if (p.early) {
-    Words rounded(n);
-    const int place_bits = p.table.shape.place_bits;
-    if (party.rank == 0)
-      for (u64& word : value) word += half_of(place_bits);
-    truncate_reduce(party, value, p.value_bits + place_bits, place_bits, rounded);
-    extend_nonnegative(party, rounded, p.value_bits, p.sum_bits, value);
-  }
-  const WordFormat format{p.highest - p.lowest + 1, false};
-  multiply_word(party, power, format, value, p.sum_bits, sum);
-  if (party.rank == 0)
-    for (u64& word : sum) word += half_of(p.drop);
-  truncate_reduce(party, sum, p.sum_bits, p.drop, y);
+// Its piecewise part, in Z_{2^sum_bits}.
+functions::RingShares value_of(functions::Evaluator& evaluator, const Plan& p,
+                               const functions::RingShares& argument) {
+  functions::RingShares value = piecewise(evaluator, p.table, argument);
+  if (!p.early) return value;
+  const int place_bits = p.table.shape.place_bits;
+  const functions::RingShares rounded =
+      evaluator.round_off(std::move(value), p.value_bits + place_bits, place_bits);
+  return evaluator.extend_nonnegative(rounded, p.value_bits, p.sum_bits);
 }
 
-void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
-  if (!p.direct) cost_normalize(meter, n, p.in.bits);
-  cost_piecewise(meter, n, p.table);
-  if (p.direct) return;
-  if (p.early) {
-    const int place_bits = p.table.shape.place_bits;
-    cost_truncate_reduce(meter, n, p.value_bits + place_bits, place_bits);
-    cost_extend_nonnegative(meter, n, p.value_bits, p.sum_bits);
-  }
-  cost_multiply_word(meter, n, {p.highest - p.lowest + 1, false}, p.sum_bits);
-  cost_truncate_reduce(meter, n, p.sum_bits, p.drop);
+functions::RingShares root(functions::Evaluator& evaluator, const Root& f,
+                           const functions::RingShares& x, FixedFormat in, FixedFormat out) {
+  const auto found = plan(f, in, out);
+  const Plan& p = *found;
+  if (p.direct) return piecewise(evaluator, p.table, x);
+  const int bits = in.bits - 1;
+  const Normalized number = normalize(evaluator, x, in.bits);
+  // For x = 0 the mantissa is 0 too: the selector is made what it is for x = 1.
+  const u64 selector = u64{1} << (bits - 1);
+  const functions::RingShares parity = select_by_place(
+      evaluator, number, p.parities, f.is_reciprocal ? selector ^ p.parities[0] : 0);
+  const functions::RingShares power =
+      select_by_place(evaluator, number, p.powers, f.is_reciprocal ? p.powers[0] : 0);
+  const functions::RingShares argument =
+      evaluator.map(x.count, bits, [&](i64 k) { return number.mantissa[k] + parity[k]; });
+  const functions::RingShares sum = evaluator.multiply_word(
+      power, p.highest - p.lowest + 1, value_of(evaluator, p, argument), p.sum_bits);
+  return evaluator.round_off(sum, p.sum_bits, p.drop);
 }
 
 u64 clear_root(const Plan& p, u64 x) {
@@ -202,17 +186,9 @@ u64 clear_root(const Plan& p, u64 x) {
   const u64 selector = u64{1} << (p.in.bits - 2);
   const u64 argument = (number.place < 0 ? selector : number.mantissa) + p.parities[k];
   clear_piecewise(p.table, {&argument, 1}, {&value, 1});
-  if (p.early) value = (value + half_of(p.table.shape.place_bits)) >> p.table.shape.place_bits;
-  return (value * p.powers[k] + half_of(p.drop)) >> p.drop;
-}
-
-void run(Party& party, const Root& root, std::span<const u64> x, FixedFormat in, FixedFormat out,
-         std::span<u64> y) {
-  run_function(party, *plan(root, in, out), x, y, root_chunk, cost_chunk);
-}
-
-void cost(CostMeter& meter, i64 count, const Root& root, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, *plan(root, in, out), cost_chunk);
+  if (p.early)
+    value = (value + functions::half_of(p.table.shape.place_bits)) >> p.table.shape.place_bits;
+  return (value * p.powers[k] + functions::half_of(p.drop)) >> p.drop;
 }
 
 void clear(const Root& root, std::span<const i64> x, FixedFormat in, FixedFormat out,
@@ -224,37 +200,30 @@ void clear(const Root& root, std::span<const i64> x, FixedFormat in, FixedFormat
 
 }  // namespace
 
-void rsqrt(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-           std::span<u64> y) {
-  run(party, kRsqrt, x, in, out, y);
+functions::RingShares rsqrt(functions::Evaluator& evaluator, const functions::RingShares& x,
+                            FixedFormat in, FixedFormat out) {
+  return root(evaluator, kRsqrt, x, in, out);
 }
 void clear_rsqrt(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
   clear(kRsqrt, x, in, out, y);
 }
-void cost_rsqrt(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost(meter, count, kRsqrt, in, out);
-}
 
-void rsqrt_significant(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                       std::span<u64> y) {
-  run(party, kSignificantRsqrt, x, in, out, y);
+functions::RingShares rsqrt_significant(functions::Evaluator& evaluator,
+                                        const functions::RingShares& x, FixedFormat in,
+                                        FixedFormat out) {
+  return root(evaluator, kSignificantRsqrt, x, in, out);
 }
 void clear_rsqrt_significant(std::span<const i64> x, FixedFormat in, FixedFormat out,
                              std::span<i64> y) {
   clear(kSignificantRsqrt, x, in, out, y);
 }
-void cost_rsqrt_significant(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost(meter, count, kSignificantRsqrt, in, out);
-}
 
-void sqrt(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y) {
-  run(party, kSqrt, x, in, out, y);
+functions::RingShares sqrt(functions::Evaluator& evaluator, const functions::RingShares& x,
+                           FixedFormat in, FixedFormat out) {
+  return root(evaluator, kSqrt, x, in, out);
 }
 void clear_sqrt(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
   clear(kSqrt, x, in, out, y);
 }
-void cost_sqrt(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost(meter, count, kSqrt, in, out);
-}
 
-}  // namespace privml
+}  // namespace privml::fixed

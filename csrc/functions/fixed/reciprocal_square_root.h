@@ -18,27 +18,25 @@
 //                its table and Goldschmidt iteration.
 #pragma once
 
-#include "functions/fixed/format.h"
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/fixed/function.h"
 
-namespace privml {
+namespace privml::fixed {
 
-void rsqrt(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+functions::RingShares rsqrt(functions::Evaluator& evaluator, const functions::RingShares& x,
+                            FixedFormat in, FixedFormat out);
 void clear_rsqrt(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
-void cost_rsqrt(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
 // rsqrt with a relative error below 2^-kSignificantBits besides: fewer messages where the output's
 // format is finer.
 inline constexpr int kSignificantBits = 20;
-void rsqrt_significant(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                       std::span<u64> y);
+functions::RingShares rsqrt_significant(functions::Evaluator& evaluator,
+                                        const functions::RingShares& x, FixedFormat in,
+                                        FixedFormat out);
 void clear_rsqrt_significant(std::span<const i64> x, FixedFormat in, FixedFormat out,
                              std::span<i64> y);
-void cost_rsqrt_significant(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
-void sqrt(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+functions::RingShares sqrt(functions::Evaluator& evaluator, const functions::RingShares& x,
+                           FixedFormat in, FixedFormat out);
 void clear_sqrt(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
-void cost_sqrt(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
-}  // namespace privml
+}  // namespace privml::fixed

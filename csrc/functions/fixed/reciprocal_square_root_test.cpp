@@ -9,16 +9,16 @@
 #include "functions/fixed/normalization.h"
 #include "functions/fixed/testing/functions.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
-using namespace privml::testing;
+using namespace fixed::testing;
+using namespace twopc::testing;
 
-constexpr FixedFunction kRsqrt{rsqrt, clear_rsqrt, cost_rsqrt};
-constexpr FixedFunction kSqrt{sqrt, clear_sqrt, cost_sqrt};
-constexpr FixedFunction kSignificant{rsqrt_significant, clear_rsqrt_significant,
-                                     cost_rsqrt_significant};
-constexpr FixedFunction kAll[] = {kRsqrt, kSqrt, kSignificant};
+constexpr TestedFunction kRsqrt{rsqrt, clear_rsqrt};
+constexpr TestedFunction kSqrt{sqrt, clear_sqrt};
+constexpr TestedFunction kSignificant{rsqrt_significant, clear_rsqrt_significant};
+constexpr TestedFunction kAll[] = {kRsqrt, kSqrt, kSignificant};
 
 TEST(Normalization, AllSharesAtSmallWidths) {
   for (int bits : {2, 3, 6}) {
@@ -26,20 +26,24 @@ TEST(Normalization, AllSharesAtSmallWidths) {
     const Words values = reconstruct(x, bits);
     add_noise_above(x, bits);
     Both<Normalized> out;
-    Both<Words> chosen;
+    Both<functions::RingShares> chosen;
     Words table(bits - 1);
     for (int k = 0; k < bits - 1; ++k) table[k] = k + 1;
-    const Outcome outcome = run_parties({}, [&](Party& party) {
+    const Outcome outcome = run_parties({}, [&](ot::Party& party) {
       const int r = party.rank;
-      out[r] = normalize(party, x[r], bits);
-      chosen[r] = select_by_place(party, out[r], table, 99);
+      functions::Evaluator evaluator(party, std::ssize(values));
+      out[r] = normalize(evaluator, evaluator.load(x[r], 0), bits);
+      chosen[r] = select_by_place(evaluator, out[r], table, 99);
     });
     for (std::size_t i = 0; i < values.size(); ++i) {
       const ClearNormalized expected = clear_normalize(values[i], bits);
       EXPECT_EQ((out[0].mantissa[i] + out[1].mantissa[i]) & low_mask(bits - 1), expected.mantissa);
       EXPECT_EQ(chosen[0][i] ^ chosen[1][i], expected.place < 0 ? 99U : expected.place + 1U);
     }
-    expect_cost_equals(outcome, [&](CostMeter& m) { cost_normalize(m, std::ssize(values), bits); });
+    expect_cost_equals(outcome, [&](ot::CostMeter& m) {
+      functions::Evaluator evaluator(m, std::ssize(values));
+      normalize(evaluator, evaluator.ring(evaluator.n), bits);
+    });
   }
 }
 
@@ -100,7 +104,7 @@ TEST(Rsqrt, ErrorsOfWideInputsNearTheLargestResult) {
 }
 
 TEST(SquareRoots, EveryNarrowFormat) {
-  for (const FixedFunction& function : kAll)
+  for (const TestedFunction& function : kAll)
     for (int bits : {2, 3, 9, 10})
       for (int scale = 0; scale <= bits - 2; scale += bits == 10 ? 3 : 1)
         for (FixedFormat out : {FixedFormat{2, 0}, FixedFormat{8, 4}, FixedFormat{13, 11}})
@@ -108,7 +112,7 @@ TEST(SquareRoots, EveryNarrowFormat) {
 }
 
 TEST(SquareRoots, WideFormats) {
-  for (const FixedFunction& function : kAll)
+  for (const TestedFunction& function : kAll)
     for (FixedFormat in : {FixedFormat{16, 0}, FixedFormat{16, 14}, FixedFormat{32, 12},
                            FixedFormat{32, 24}, FixedFormat{32, 30}, FixedFormat{32, 0}})
       for (FixedFormat out :
@@ -120,7 +124,7 @@ TEST(SquareRoots, WideFormats) {
 }
 
 TEST(SquareRoots, OverSoftSpokenAndAroundAChunk) {
-  for (const FixedFunction& function : kAll) {
+  for (const TestedFunction& function : kAll) {
     expect_equals_twin(function, random_numbers(500, 0, (1 << 15) - 1), {{16, 12}, {16, 12}},
                        {false, 4});
     for (i64 n : {i64{0}, i64{1}, i64{2}, kFunctionChunk + 1})
@@ -175,7 +179,7 @@ TEST(Rsqrt, BeyondTheOutputFormatItIsPositiveAndLarge) {
 
 TEST(SquareRoots, RefuseOtherFormats) {
   Numbers x{1}, y(1), two(2);
-  for (const FixedFunction& function : kAll) {
+  for (const TestedFunction& function : kAll) {
     EXPECT_THROW(function.twin(x, {33, 12}, {16, 12}, y), InvalidArgument);
     EXPECT_THROW(function.twin(x, {16, 12}, {16, 15}, y), InvalidArgument);
     EXPECT_THROW(function.twin(x, {16, 12}, {16, 12}, two), InvalidArgument);
@@ -189,4 +193,4 @@ TEST(SquareRoots, WireTraces) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::fixed

@@ -5,12 +5,12 @@
 
 #include "functions/fixed/testing/functions.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
-using namespace privml::testing;
+using namespace fixed::testing;
 
-constexpr FixedFunction kReciprocal{reciprocal, clear_reciprocal, cost_reciprocal};
+constexpr TestedFunction kReciprocal{reciprocal, clear_reciprocal};
 constexpr FormatPair kPaper{{16, 12}, {16, 12}};
 
 TEST(Reciprocal, AllInputsOfSixteenBits) {
@@ -68,4 +68,4 @@ TEST(Reciprocal, WireTrace) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::fixed

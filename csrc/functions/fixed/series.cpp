@@ -3,7 +3,7 @@
 
 #include <array>
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
 using i128 = __int128;
@@ -78,4 +78,4 @@ void fit_polynomial(int degree, const i64* values, i64* coefficients) {
   }
 }
 
-}  // namespace privml
+}  // namespace privml::fixed

@@ -5,7 +5,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::fixed {
 
 enum class Series {
   erf_tail,       // 1 - erf(t), 0 <= t < 8
@@ -39,4 +39,4 @@ u64 fitting_place(int degree, int place);
 // Coefficients of powers 0..degree, of scale 56, from the values at those places, of scale 56.
 void fit_polynomial(int degree, const i64* values, i64* coefficients);
 
-}  // namespace privml
+}  // namespace privml::fixed

@@ -17,19 +17,17 @@
 //                the result depends on the shares.
 #pragma once
 
-#include "functions/fixed/format.h"
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/fixed/function.h"
 
-namespace privml {
+namespace privml::fixed {
 
-void sin(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+functions::RingShares sin(functions::Evaluator& evaluator, const functions::RingShares& x,
+                          FixedFormat in, FixedFormat out);
 void clear_sin(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
-void cost_sin(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
-void cos(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out, std::span<u64> y);
+functions::RingShares cos(functions::Evaluator& evaluator, const functions::RingShares& x,
+                          FixedFormat in, FixedFormat out);
 void clear_cos(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
-void cost_cos(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
 // Angles as fractions of a full rotation: x / (2 pi) modulo 1 is the product of x and a public
 // number, in a ring that holds the fraction only.
@@ -42,4 +40,4 @@ struct AngleReduction {
 // Enough bits for an angle exact to 2^-kAngleGuard units of the output.
 AngleReduction angle_reduction(FixedFormat in, FixedFormat out);
 
-}  // namespace privml
+}  // namespace privml::fixed

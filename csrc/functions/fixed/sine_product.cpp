@@ -12,13 +12,11 @@
 #include "twopc/product/addition_formula.h"
 #include "twopc/width/bounded.h"
 #include "twopc/width/extension.h"
-#include "twopc/width/low_bits.h"
 #include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
-using Words = std::vector<u64>;
 using i128 = __int128;
 
 constexpr int kGuard = 4;           // bits of the factors below the last place
@@ -80,16 +78,16 @@ struct Plan {
   FixedFormat in, out;
   AngleReduction angle;
   u64 start;  // sine: 0, cosine: a quarter rotation
-  AdditionFormula formula;
+  twopc::AdditionFormula formula;
   int shift;
 };
 
 // f_i(u) for all digits of the other party: the own point, rotated by each.
-AdditionTerm make_term(int bits, int table_bits, int scale, bool cosine) {
+twopc::AdditionTerm make_term(int bits, int table_bits, int scale, bool cosine) {
   const Rotations rotations = make_rotations(bits);
   std::vector<Point> digits(i64{1} << table_bits);
   for (u64 j = 0; j < digits.size(); ++j) digits[j] = point_at(j << (kPlaceScale - table_bits));
-  AdditionTerm term;
+  twopc::AdditionTerm term;
   term.values = [=](i64, u64 share, std::span<u64> entries) {
     const Point own = rotations(share);
     for (std::size_t j = 0; j < entries.size(); ++j) {
@@ -101,9 +99,9 @@ AdditionTerm make_term(int bits, int table_bits, int scale, bool cosine) {
 }
 
 // sin u cos b + cos u sin b, with cos b as 1 less what is small.
-AdditionFormula make_formula(int bits, int table_bits, int scale) {
+twopc::AdditionFormula make_formula(int bits, int table_bits, int scale) {
   const int place_bits = bits - table_bits;
-  AdditionFormula f{bits, place_bits, scale + 3, false, 2 * scale + 3, 0, {}};
+  twopc::AdditionFormula f{bits, place_bits, scale + 3, false, 2 * scale + 3, 0, {}};
   f.terms = {make_term(bits, table_bits, scale, false), make_term(bits, table_bits, scale, true)};
   const Rotations rotations = make_rotations(bits);
   f.terms[0].constant = u64{1} << scale;
@@ -112,7 +110,7 @@ AdditionFormula make_formula(int bits, int table_bits, int scale) {
     return (u64{1} << scale) - rounded(rotations(b).cosine, scale);
   };
   f.terms[1].factor = [=](i64, u64 b) { return rounded(rotations(b).sine, scale); };
-  for (AdditionTerm& term : f.terms)
+  for (twopc::AdditionTerm& term : f.terms)
     term.factor_bits = std::bit_width(term.factor(0, low_mask(place_bits)) + 1);
   return f;
 }
@@ -125,13 +123,13 @@ Plan make_plan(bool cosine, FixedFormat in, FixedFormat out) {
   i64 fewest = 0;
   for (int table_bits = kLeastTable; table_bits <= kMostTable; ++table_bits) {
     if (best.angle.bits <= table_bits) break;
-    AdditionFormula f = make_formula(best.angle.bits, table_bits, scale);
-    for (AdditionFormula less = f; less.dropped < fraction - 1; f = less) {
+    twopc::AdditionFormula f = make_formula(best.angle.bits, table_bits, scale);
+    for (twopc::AdditionFormula less = f; less.dropped < fraction - 1; f = less) {
       ++less.dropped;
-      if (std::ldexp(dropped_error(less), less.dropped - fraction) > kDropped) break;
+      if (std::ldexp(twopc::dropped_error(less), less.dropped - fraction) > kDropped) break;
     }
-    const i64 bits =
-        metered_bits([&](CostMeter& meter, i64 n) { cost_addition_formula(meter, n, f); });
+    const i64 bits = metered_bits(
+        [&](ot::CostMeter& meter, i64 n) { twopc::cost_addition_formula(meter, n, f); });
     if (fewest > 0 && bits >= fewest) continue;
     fewest = bits;
     best.formula = f;
@@ -149,25 +147,18 @@ int sum_bits(const Plan& p) { return p.formula.ring_bits - p.formula.dropped; }
 // Of the result, which is at most 2^out.scale in size, in a ring four times as large.
 int result_bits(const Plan& p) { return p.out.scale + 3; }
 
-void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
-  const bool first = party.rank == 0;
-  Words angle(x.begin(), x.end()), sum(x.size());
-  if (p.angle.bits > p.in.bits) sign_extend(party, x, p.in.bits, p.angle.bits, angle);
-  for (u64& word : angle) word = word * p.angle.factor + (first ? p.start : 0);
-  addition_formula(party, p.formula, angle, sum);
-  if (first)
-    for (u64& word : sum) word += u64{1} << (p.shift - 1);
-  truncate_reduce(party, sum, sum_bits(p), p.shift, sum);
-  if (p.out.bits <= result_bits(p)) return keep_low_bits(sum, p.out.bits, y);
-  extend_bounded(party, sum, result_bits(p), u64{1} << (p.out.scale + 1), p.out.bits, y);
-}
-
-void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
-  if (p.angle.bits > p.in.bits) cost_extend(meter, n, p.in.bits, p.angle.bits);
-  cost_addition_formula(meter, n, p.formula);
-  cost_truncate_reduce(meter, n, sum_bits(p), p.shift);
-  if (p.out.bits > result_bits(p))
-    cost_extend_bounded(meter, n, result_bits(p), u64{1} << (p.out.scale + 1), p.out.bits);
+functions::RingShares sine(functions::Evaluator& evaluator, bool cosine,
+                           const functions::RingShares& x, FixedFormat in, FixedFormat out) {
+  const auto p = plan(cosine, in, out);
+  const int bits = p->angle.bits;
+  const functions::RingShares wide = bits > in.bits ? evaluator.extend_signed(x, in.bits, bits) : x;
+  const u64 start = evaluator.constant(p->start);
+  const functions::RingShares angle =
+      evaluator.map(x.count, bits, [&](i64 i) { return wide[i] * p->angle.factor + start; });
+  const functions::RingShares sum =
+      evaluator.round_off(evaluator.addition_formula(p->formula, angle), sum_bits(*p), p->shift);
+  if (out.bits <= result_bits(*p)) return sum;
+  return evaluator.extend_bounded(sum, result_bits(*p), u64{1} << (out.scale + 1), out.bits);
 }
 
 i64 clear_value(const Plan& p, i64 x) {
@@ -178,33 +169,22 @@ i64 clear_value(const Plan& p, i64 x) {
   return static_cast<i64>(rounded(point_at(place).sine, p.out.scale));
 }
 
-void run(Party& party, bool cosine, std::span<const u64> x, FixedFormat in, FixedFormat out,
-         std::span<u64> y) {
-  run_function(party, *plan(cosine, in, out), x, y, run_chunk, cost_chunk);
-}
-
 }  // namespace
 
-void sin_product(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                 std::span<u64> y) {
-  run(party, false, x, in, out, y);
+functions::RingShares sin_product(functions::Evaluator& evaluator, const functions::RingShares& x,
+                                  FixedFormat in, FixedFormat out) {
+  return sine(evaluator, false, x, in, out);
 }
 void clear_sin_product(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
   clear_function(*plan(false, in, out), in, x, y, clear_value);
 }
-void cost_sin_product(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, *plan(false, in, out), cost_chunk);
-}
 
-void cos_product(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                 std::span<u64> y) {
-  run(party, true, x, in, out, y);
+functions::RingShares cos_product(functions::Evaluator& evaluator, const functions::RingShares& x,
+                                  FixedFormat in, FixedFormat out) {
+  return sine(evaluator, true, x, in, out);
 }
 void clear_cos_product(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
   clear_function(*plan(true, in, out), in, x, y, clear_value);
 }
-void cost_cos_product(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, *plan(true, in, out), cost_chunk);
-}
 
-}  // namespace privml
+}  // namespace privml::fixed

@@ -16,20 +16,16 @@
 //                place of the reduction modulo 2 pi.
 #pragma once
 
-#include "functions/fixed/format.h"
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/fixed/function.h"
 
-namespace privml {
+namespace privml::fixed {
 
-void sin_product(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                 std::span<u64> y);
+functions::RingShares sin_product(functions::Evaluator& evaluator, const functions::RingShares& x,
+                                  FixedFormat in, FixedFormat out);
 void clear_sin_product(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
-void cost_sin_product(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
-void cos_product(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-                 std::span<u64> y);
+functions::RingShares cos_product(functions::Evaluator& evaluator, const functions::RingShares& x,
+                                  FixedFormat in, FixedFormat out);
 void clear_cos_product(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
-void cost_cos_product(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out);
 
-}  // namespace privml
+}  // namespace privml::fixed

@@ -7,15 +7,16 @@
 
 #include "functions/fixed/testing/functions.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
-using namespace privml::testing;
+using namespace fixed::testing;
+using namespace twopc::testing;
 
-const FixedFunction kSin{sin_product, clear_sin_product, cost_sin_product};
-const FixedFunction kCos{cos_product, clear_cos_product, cost_cos_product};
+const TestedFunction kSin{sin_product, clear_sin_product};
+const TestedFunction kCos{cos_product, clear_cos_product};
 
-void check(const FixedFunction& function, bool cosine, const Numbers& x, FormatPair formats,
+void check(const TestedFunction& function, bool cosine, const Numbers& x, FormatPair formats,
            const OtKind& kind = {}) {
   const auto [in, out] = formats;
   SCOPED_TRACE(::testing::Message()
@@ -29,8 +30,9 @@ void check(const FixedFunction& function, bool cosine, const Numbers& x, FormatP
     ASSERT_LE(std::abs(static_cast<double>(y[i]) - exact), 0.85) << x[i];
     ASSERT_LE(std::abs(y[i] - twin[i]), 1) << x[i];
   }
-  expect_cost_equals(outcome,
-                     [&](CostMeter& meter) { function.cost(meter, std::ssize(x), in, out); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
+    cost_function(meter, function.function, std::ssize(x), in, out);
+  });
 }
 
 TEST(SineProduct, EveryArgumentOf16Bits) {
@@ -58,9 +60,9 @@ TEST(SineProduct, CostsEqualTheLedgerAcrossChunks) {
 
 TEST(SineProduct, WireTraces) {
   const Numbers x = random_numbers(100, -(i64{1} << 20), (i64{1} << 20) - 1);
-  EXPECT_EQ(wire_trace(kSin, x, {{21, 12}, {21, 12}}), "b935ac3edbfe97e6");
-  EXPECT_EQ(wire_trace(kCos, x, {{21, 12}, {21, 12}}), "510150b3508b3b3b");
+  EXPECT_EQ(wire_trace(kSin, x, {{21, 12}, {21, 12}}), "ac2c867fa7898db7");
+  EXPECT_EQ(wire_trace(kCos, x, {{21, 12}, {21, 12}}), "696a6128f5a499fb");
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::fixed

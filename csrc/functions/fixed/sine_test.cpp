@@ -7,13 +7,13 @@
 
 #include "functions/fixed/testing/functions.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
-using namespace privml::testing;
+using namespace fixed::testing;
 
-constexpr FixedFunction kSin{sin, clear_sin, cost_sin};
-constexpr FixedFunction kCos{cos, clear_cos, cost_cos};
+constexpr TestedFunction kSin{sin, clear_sin};
+constexpr TestedFunction kCos{cos, clear_cos};
 
 TEST(Sine, AllInputsOfSixteenBits) {
   expect_equals_twin(kSin, all_numbers(16), {{16, 12}, {16, 12}});
@@ -21,7 +21,7 @@ TEST(Sine, AllInputsOfSixteenBits) {
 }
 
 TEST(Sine, EveryNarrowFormat) {
-  for (const FixedFunction& function : {kSin, kCos})
+  for (const TestedFunction& function : {kSin, kCos})
     for (int bits : {2, 3, 5, 8})
       for (int scale = 0; scale <= bits - 2; ++scale)
         for (FixedFormat out : {FixedFormat{2, 0}, FixedFormat{8, 4}, FixedFormat{13, 8}})
@@ -29,7 +29,7 @@ TEST(Sine, EveryNarrowFormat) {
 }
 
 TEST(Sine, WideFormats) {
-  for (const FixedFunction& function : {kSin, kCos})
+  for (const TestedFunction& function : {kSin, kCos})
     for (FixedFormat in : {FixedFormat{16, 4}, FixedFormat{21, 12}, FixedFormat{32, 12},
                            FixedFormat{32, 30}, FixedFormat{32, 0}})
       for (FixedFormat out : {FixedFormat{16, 14}, FixedFormat{32, 12}, FixedFormat{32, 30}}) {
@@ -65,7 +65,7 @@ TEST(Sine, LengthsAroundAChunk) {
 }
 
 TEST(Sine, WireTraces) {
-  const auto trace = [](const FixedFunction& function) {
+  const auto trace = [](const TestedFunction& function) {
     return wire_trace(function, random_numbers(100, -(1 << 15), (1 << 15) - 1),
                       {{16, 12}, {16, 12}});
   };
@@ -81,4 +81,4 @@ TEST(Sine, RefusesOtherFormats) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::fixed

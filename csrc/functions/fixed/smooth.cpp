@@ -8,15 +8,10 @@
 #include "functions/fixed/evaluation.h"
 #include "functions/fixed/folded_tail.h"
 #include "functions/fixed/piecewise.h"
-#include "twopc/compare/relu.h"
-#include "twopc/select/multiplex.h"
-#include "twopc/width/extension.h"
-#include "twopc/width/truncation.h"
+#include "twopc/compare/comparison_plan.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
-
-using Words = std::vector<u64>;
 
 constexpr int kLongestRange = 5;  // log2 of the largest |x| whose values fit 64 bits
 constexpr i64 kOne = i64{1} << kValueScale;
@@ -91,7 +86,9 @@ PiecewiseTask task_of(const Smooth& f, FixedFormat in, FixedFormat out, int bits
           in.scale,
           out.scale + kPolynomialPrecision,
           out.scale + kCoefficientGuard,
-          out.bits + kCoefficientGuard};
+          out.bits + kCoefficientGuard,
+          0,
+          true};
 }
 
 // The place of cell + v at scale 48, counted from 0.
@@ -101,10 +98,10 @@ i64 place(const PiecewiseShape& shape, FixedFormat in, i64 cell, u64 v) {
 }
 
 i64 clamping_bits(FixedFormat in, FixedFormat out, bool mirrored) {
-  return metered_bits([&](CostMeter& meter, i64 count) {
-    cost_relu(meter, count, in.bits);
-    cost_relu(meter, count, in.bits);
-    if (mirrored) cost_multiplex(meter, count, out.bits);
+  return evaluated_bits([&](functions::Evaluator& evaluator, const functions::RingShares& x) {
+    evaluator.relu(x, in.bits);
+    evaluator.relu(x, in.bits);
+    if (mirrored) evaluator.multiplex(evaluator.bits(x.count), x, out.bits);
   });
 }
 
@@ -119,12 +116,13 @@ bool prefers_clamping(const Smooth& f, FixedFormat in, FixedFormat out, int end)
          estimated_bits(whole, choose_piecewise(whole));
 }
 
-// A line has no bits behind the result's last place.
+// A line must have no bits behind the result's last place.
 bool has_folded(const Smooth& f, FixedFormat in, FixedFormat out) {
-  return is_mirrored(f) || (out.scale >= in.scale && out.bits >= in.bits + out.scale - in.scale);
+  return is_mirrored(f) || out.scale >= in.scale;
 }
 
-i64 plan_bits(const Plan& p);
+functions::RingShares value_of(functions::Evaluator& evaluator, const Plan& p,
+                               const functions::RingShares& x);
 
 Plan make_polynomial_plan(const Smooth& f, FixedFormat in, FixedFormat out) {
   Plan p{f, in, out, {}, false, tail_end(f, in, out), {}, 0};
@@ -155,7 +153,12 @@ Plan make_plan(const Smooth& f, FixedFormat in, FixedFormat out) {
   Plan p = make_polynomial_plan(f, in, out);
   if (!has_folded(f, in, out)) return p;
   Plan folded{f, in, out, make_folded_tail(f.tail, in, out), false, 0, {}, 0};
-  return folded.folded && plan_bits(folded) < plan_bits(p) ? folded : p;
+  const auto price = [](const Plan& tried) {
+    return evaluated_bits([&](functions::Evaluator& evaluator,
+                              const functions::RingShares& x) { value_of(evaluator, tried, x); },
+                          {twopc::kCorrelationBits, twopc::kLevelBits});
+  };
+  return folded.folded && price(folded) < price(p) ? folded : p;
 }
 
 std::shared_ptr<const Plan> plan(SmoothFunction f, FixedFormat in, FixedFormat out) {
@@ -168,121 +171,82 @@ std::shared_ptr<const Plan> plan(SmoothFunction f, FixedFormat in, FixedFormat o
 int line_shift(const Plan& p) { return p.drop + p.out.scale - p.in.scale; }
 int line_bits(const Plan& p) { return p.table.shape.ring_bits - line_shift(p); }
 
-u64 half_unit(const Plan& p) { return p.drop > 0 ? u64{1} << (p.drop - 1) : 0; }
-
 // The least place at which the clamped form's table ends.
 u64 last_place(const Plan& p) { return low_mask(p.in.scale + p.end); }
 
-void round_off(Party& party, const Plan& p, Words& sum, std::span<u64> y) {
-  if (party.rank == 0)
-    for (u64& word : sum) word += half_unit(p);
-  truncate_reduce(party, sum, p.table.shape.ring_bits, p.drop, y);
+functions::RingShares round_off(functions::Evaluator& evaluator, const Plan& p,
+                                functions::RingShares sum) {
+  return evaluator.round_off(std::move(sum), p.table.shape.ring_bits, p.drop);
 }
 
-void whole_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
-  Words shifted(x.begin(), x.end()), sum(x.size());
-  if (party.rank == 0)
-    for (u64& word : shifted) word += u64{1} << (p.in.bits - 1);
-  piecewise(party, p.table, shifted, sum);
-  round_off(party, p, sum, y);
+functions::RingShares whole_value(functions::Evaluator& evaluator, const Plan& p,
+                                  const functions::RingShares& x) {
+  return round_off(evaluator, p,
+                   piecewise(evaluator, p.table, evaluator.plus(x, u64{1} << (p.in.bits - 1))));
 }
 
-void clamped_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
-  const size_t n = x.size();
-  const bool first = party.rank == 0;
-  const u64 last = first ? last_place(p) : 0;
-  Words line(n), place(n), sum(n);
-  std::vector<u8> nonnegative(n);
-  relu(party, x, p.in.bits, line, nonnegative);
-  for (size_t k = 0; k < n; ++k) place[k] = (last + x[k] - 2 * line[k]) & low_mask(p.in.bits);
-  relu(party, place, p.in.bits, place);
-  for (u64& word : place) word = last - word;
-  piecewise(party, p.table, place, sum);
+// y if x >= 0, else `together` - y.
+functions::RingShares mirrored(functions::Evaluator& evaluator, const Plan& p,
+                               const functions::BitShares& nonnegative,
+                               const functions::RingShares& y) {
+  const int bits = p.out.bits;
+  const u64 together = evaluator.constant(static_cast<u64>(mirrored_sum(p.f, p.out.scale)));
+  const functions::RingShares change =
+      evaluator.map(y.count, bits, [&](i64 k) { return 2 * y[k] - together; });
+  const functions::RingShares chosen =
+      evaluator.multiplex(evaluator.negated(nonnegative), change, bits);
+  return evaluator.map(y.count, bits, [&](i64 k) { return y[k] - chosen[k]; });
+}
+
+functions::RingShares clamped_value(functions::Evaluator& evaluator, const Plan& p,
+                                    const functions::RingShares& x) {
+  const int bits = p.in.bits, ring = p.table.shape.ring_bits;
+  const u64 last = evaluator.constant(last_place(p));
+  functions::BitShares nonnegative;
+  functions::RingShares line = evaluator.relu(x, bits, &nonnegative);
+  const functions::RingShares beyond = evaluator.relu(
+      evaluator.map(x.count, bits, [&](i64 k) { return last + x[k] - 2 * line[k]; }), bits);
+  const functions::RingShares sum = piecewise(
+      evaluator, p.table, evaluator.map(x.count, bits, [&](i64 k) { return last - beyond[k]; }));
+  if (is_mirrored(p.f)) return mirrored(evaluator, p, nonnegative, round_off(evaluator, p, sum));
+  if (line_bits(p) > bits) line = evaluator.extend_nonnegative(line, bits, line_bits(p));
+  return round_off(evaluator, p, evaluator.map(x.count, ring, [&](i64 k) {
+    return sum[k] + (line[k] << line_shift(p));
+  }));
+}
+
+// A line is a part of the result, and a mirrored one is chosen by the sign.
+functions::RingShares folded_value(functions::Evaluator& evaluator, const Plan& p,
+                                   const functions::RingShares& x) {
+  const int bits = p.in.bits, out_bits = p.out.bits, shift = p.out.scale - p.in.scale;
+  const FoldedValue folded = folded_tail(evaluator, *p.folded, x);
+  const functions::RingShares& tail = folded.tail;
   if (is_mirrored(p.f)) {
-    Words size(n), change(n);
-    round_off(party, p, sum, size);
-    for (u8& bit : nonnegative) bit ^= first ? 1 : 0;
-    // If x < 0: f(x) = (f(x) + f(-x)) - f(-x).
-    const u64 together = first ? static_cast<u64>(mirrored_sum(p.f, p.out.scale)) : 0;
-    for (size_t k = 0; k < n; ++k) change[k] = 2 * size[k] - together;
-    multiplex(party, nonnegative, change, p.out.bits, y);
-    for (size_t k = 0; k < n; ++k) y[k] = (size[k] - y[k]) & low_mask(p.out.bits);
-    return;
+    const u64 one = evaluator.constant(u64{1} << p.out.scale);
+    return mirrored(evaluator, p, folded.nonnegative,
+                    evaluator.map(x.count, out_bits, [&](i64 k) { return one - tail[k]; }));
   }
-  if (line_bits(p) > p.in.bits) extend_nonnegative(party, line, p.in.bits, line_bits(p), line);
-  for (size_t k = 0; k < n; ++k) sum[k] += line[k] << line_shift(p);
-  round_off(party, p, sum, y);
-}
-
-// |x| from max(x, 0); a line is a part of the result, and a mirrored one is chosen by the sign.
-void folded_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
-  const size_t n = x.size();
-  const bool first = party.rank == 0;
-  Words line(n), size(n), tail(n);
-  std::vector<u8> nonnegative(n);
-  relu(party, x, p.in.bits, line, nonnegative);
-  for (size_t k = 0; k < n; ++k) size[k] = (2 * line[k] - x[k]) & low_mask(p.in.bits);
-  folded_tail(party, *p.folded, size, tail);
-  if (is_mirrored(p.f)) {
-    Words change(n);
-    const u64 one = first ? u64{1} << p.out.scale : 0;
-    const u64 together = first ? static_cast<u64>(mirrored_sum(p.f, p.out.scale)) : 0;
-    for (size_t k = 0; k < n; ++k) change[k] = 2 * (one - tail[k]) - together;
-    multiplex(party, nonnegative, change, p.out.bits, y);
-    for (size_t k = 0; k < n; ++k) y[k] = (y[k] + together - one + tail[k]) & low_mask(p.out.bits);
-    return;
-  }
-  const int shift = p.out.scale - p.in.scale;
-  if (p.out.bits > p.in.bits + shift)
-    extend_nonnegative(party, line, p.in.bits, p.out.bits - shift, line);
+  functions::RingShares line = folded.positive;
+  if (out_bits > bits + shift) line = evaluator.extend_nonnegative(line, bits, out_bits - shift);
   const u64 sign = p.f.sign > 0 ? 1 : ~u64{0};
-  for (size_t k = 0; k < n; ++k)
-    y[k] = ((line[k] << shift) + sign * tail[k]) & low_mask(p.out.bits);
+  return evaluator.map(x.count, out_bits,
+                       [&](i64 k) { return (line[k] << shift) + sign * tail[k]; });
 }
 
-void cost_folded_chunk(CostMeter& meter, const Plan& p, i64 n) {
-  const int line_bits = p.out.bits - (p.out.scale - p.in.scale);
-  cost_relu(meter, n, p.in.bits);
-  cost_folded_tail(meter, n, *p.folded);
-  if (is_mirrored(p.f)) {
-    cost_multiplex(meter, n, p.out.bits);
-  } else if (line_bits > p.in.bits) {
-    cost_extend_nonnegative(meter, n, p.in.bits, line_bits);
-  }
+functions::RingShares value_of(functions::Evaluator& evaluator, const Plan& p,
+                               const functions::RingShares& x) {
+  if (p.folded) return folded_value(evaluator, p, x);
+  return p.clamped ? clamped_value(evaluator, p, x) : whole_value(evaluator, p, x);
 }
 
 i64 clear_folded_value(const Plan& p, i64 value) {
-  const i64 tail =
-      static_cast<i64>(clear_folded_tail(*p.folded, static_cast<u64>(value < 0 ? -value : value)));
+  const i64 tail = static_cast<i64>(clear_folded_tail(*p.folded, value));
   if (is_mirrored(p.f)) {
     const i64 size = (i64{1} << p.out.scale) - tail;
     return value < 0 ? mirrored_sum(p.f, p.out.scale) - size : size;
   }
   const i64 line = std::max<i64>(value, 0) << (p.out.scale - p.in.scale);
   return to_signed(static_cast<u64>(line + p.f.sign * tail), p.out.bits);
-}
-
-void cost_chunk(CostMeter& meter, const Plan& p, i64 n) {
-  if (p.folded) return cost_folded_chunk(meter, p, n);
-  if (p.clamped) {
-    cost_relu(meter, n, p.in.bits);
-    cost_relu(meter, n, p.in.bits);
-  }
-  cost_piecewise(meter, n, p.table);
-  if (p.clamped && !is_mirrored(p.f) && line_bits(p) > p.in.bits)
-    cost_extend_nonnegative(meter, n, p.in.bits, line_bits(p));
-  if (p.drop > 0) cost_truncate_reduce(meter, n, p.table.shape.ring_bits, p.drop);
-  if (p.clamped && is_mirrored(p.f)) cost_multiplex(meter, n, p.out.bits);
-}
-
-i64 plan_bits(const Plan& p) {
-  return metered_bits([&](CostMeter& meter, i64 n) { cost_chunk(meter, p, n); });
-}
-
-void run_chunk(Party& party, const Plan& p, std::span<const u64> x, std::span<u64> y) {
-  if (p.folded) return folded_chunk(party, p, x, y);
-  const auto chunk = p.clamped ? clamped_chunk : whole_chunk;
-  chunk(party, p, x, y);
 }
 
 i64 clear_value(const Plan& p, i64 value) {
@@ -294,7 +258,7 @@ i64 clear_value(const Plan& p, i64 value) {
   clear_piecewise(p.table, {&place, 1}, {&sum, 1});
   if (p.clamped && !is_mirrored(p.f))
     sum += static_cast<u64>(std::max<i64>(value, 0)) << line_shift(p);
-  const i64 rounded = static_cast<i64>(sum + half_unit(p)) >> p.drop;
+  const i64 rounded = static_cast<i64>(sum + functions::half_of(p.drop)) >> p.drop;
   const i64 result = to_signed(static_cast<u64>(rounded), p.out.bits);
   const bool mirrors = p.clamped && is_mirrored(p.f) && value < 0;
   return mirrors ? mirrored_sum(p.f, p.out.scale) - result : result;
@@ -302,9 +266,9 @@ i64 clear_value(const Plan& p, i64 value) {
 
 }  // namespace
 
-void smooth(Party& party, SmoothFunction f, std::span<const u64> x, FixedFormat in, FixedFormat out,
-            std::span<u64> y) {
-  run_function(party, *plan(f, in, out), x, y, run_chunk, cost_chunk);
+functions::RingShares smooth(functions::Evaluator& evaluator, SmoothFunction f,
+                             const functions::RingShares& x, FixedFormat in, FixedFormat out) {
+  return value_of(evaluator, *plan(f, in, out), x);
 }
 
 void clear_smooth(SmoothFunction f, std::span<const i64> x, FixedFormat in, FixedFormat out,
@@ -312,8 +276,4 @@ void clear_smooth(SmoothFunction f, std::span<const i64> x, FixedFormat in, Fixe
   clear_function(*plan(f, in, out), in, x, y, clear_value);
 }
 
-void cost_smooth(CostMeter& meter, i64 count, SmoothFunction f, FixedFormat in, FixedFormat out) {
-  cost_function(meter, count, *plan(f, in, out), cost_chunk);
-}
-
-}  // namespace privml
+}  // namespace privml::fixed

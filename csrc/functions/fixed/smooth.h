@@ -20,35 +20,27 @@
 //                replaces by tables of polynomials.
 #pragma once
 
-#include "functions/fixed/format.h"
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/fixed/function.h"
 
-namespace privml {
+namespace privml::fixed {
 
 enum class SmoothFunction { erf, gelu, silu, softplus, sigmoid, tanh };
 
 // Additive shares in Z_{2^in.bits} and Z_{2^out.bits}. Throw InvalidArgument on other formats or
 // lengths that differ. The clear function computes the same numbers, bit for bit.
-void smooth(Party& party, SmoothFunction f, std::span<const u64> x, FixedFormat in, FixedFormat out,
-            std::span<u64> y);
+functions::RingShares smooth(functions::Evaluator& evaluator, SmoothFunction f,
+                             const functions::RingShares& x, FixedFormat in, FixedFormat out);
 void clear_smooth(SmoothFunction f, std::span<const i64> x, FixedFormat in, FixedFormat out,
                   std::span<i64> y);
-void cost_smooth(CostMeter& meter, i64 count, SmoothFunction f, FixedFormat in, FixedFormat out);
 
 // The same with the signatures of functions that are not parts of a family.
 template <SmoothFunction f>
-void smooth(Party& party, std::span<const u64> x, FixedFormat in, FixedFormat out,
-            std::span<u64> y) {
-  smooth(party, f, x, in, out, y);
+functions::RingShares smooth(functions::Evaluator& evaluator, const functions::RingShares& x,
+                             FixedFormat in, FixedFormat out) {
+  return smooth(evaluator, f, x, in, out);
 }
 template <SmoothFunction f>
 void clear_smooth(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {
   clear_smooth(f, x, in, out, y);
 }
-template <SmoothFunction f>
-void cost_smooth(CostMeter& meter, i64 count, FixedFormat in, FixedFormat out) {
-  cost_smooth(meter, count, f, in, out);
-}
-
-}  // namespace privml
+}  // namespace privml::fixed

@@ -5,14 +5,8 @@
 #include <bit>
 
 #include "base/error.h"
-#include "twopc/lookup/lookup.h"
-#include "twopc/product/multiplication.h"
-#include "twopc/product/word_product.h"
-#include "twopc/width/extension.h"
-#include "twopc/width/split.h"
-#include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
 using Words = std::vector<u64>;
@@ -70,7 +64,7 @@ int constant_bits(const UnitReciprocal& plan) {
   return std::max<int>(1, std::bit_width(std::ranges::max(plan.constants)));
 }
 
-LinearShape line_shape(const UnitReciprocal& plan, int ring) {
+twopc::LinearShape line_shape(const UnitReciprocal& plan, int ring) {
   return {{constant_bits(plan), false},
           low_bits(plan) + 1,
           {slope_bits(plan), false},
@@ -86,30 +80,19 @@ Words line_table(const UnitReciprocal& plan) {
 }
 
 // The line's value in Z_{2^ring}, ring <= line_scale + 3.
-void line(Party& party, const UnitReciprocal& plan, std::span<const u64> u, int ring, Words& out) {
-  const i64 n = std::ssize(u);
-  const LinearShape shape = line_shape(plan, ring);
-  const int slope = slope_bits(plan), low = low_bits(plan);
-  Words segment(n), rest(n), entry(n), constants(n), value(n);
-  split_number(party, u, plan.shape.fraction, low, shape.ell, segment, rest);
-  lookup_xor(party, line_table(plan), segment, plan.segment_bits, constant_bits(plan) + slope,
-             entry);
-  for (i64 k = 0; k < n; ++k) {
-    constants[k] = entry[k] >> slope;
-    rest[k] = (u64{0} - rest[k]) & low_mask(shape.ell);
-  }
-  linear_words(party, shape, constants, entry, rest, value);
-  const u64 half = party.rank == 0 ? u64{1} << (line_drop(plan) - 1) : 0;
-  for (u64& word : value) word += half;
-  truncate_reduce(party, value, shape.ell, line_drop(plan), out);
-}
-
-void cost_line(CostMeter& meter, const UnitReciprocal& plan, int ring, i64 n) {
-  const LinearShape shape = line_shape(plan, ring);
-  cost_split_number(meter, n, plan.shape.fraction, low_bits(plan), shape.ell);
-  cost_lookup_xor(meter, n, plan.segment_bits, constant_bits(plan) + slope_bits(plan));
-  cost_linear_words(meter, n, shape);
-  cost_truncate_reduce(meter, n, shape.ell, line_drop(plan));
+functions::RingShares line(functions::Evaluator& evaluator, const UnitReciprocal& plan,
+                           const functions::RingShares& u, int ring) {
+  const twopc::LinearShape shape = line_shape(plan, ring);
+  const int slope = slope_bits(plan), bits = constant_bits(plan) + slope;
+  const auto [segment, low] =
+      evaluator.split_number(u, plan.shape.fraction, low_bits(plan), shape.ell);
+  const functions::RingShares entry =
+      evaluator.lookup_xor(line_table(plan), segment, plan.segment_bits, bits);
+  const functions::RingShares constants =
+      evaluator.map(u.count, 64, [&](i64 k) { return entry[k] >> slope; });
+  const functions::RingShares value =
+      evaluator.linear_words(shape, constants, entry, evaluator.negated(low, shape.ell));
+  return evaluator.round_off(value, shape.ell, line_drop(plan));
 }
 
 // The ring of a line that is the result: the output's, or one with a top bit that is known.
@@ -148,49 +131,37 @@ u64 iterated_value(const UnitReciprocal& plan, u64 u, i64 line) {
 }
 
 // The factor v w needs only as many bits as the ring of p has.
-FactorFormat line_factor(const Iteration& it) {
+twopc::FactorFormat line_factor(const Iteration& it) {
   const int bits = std::min(it.line, it.remainder);
   return {bits, false, bits == it.line};
 }
 
-void iterate(Party& party, const UnitReciprocal& plan, std::span<const u64> u, std::span<u64> out) {
+functions::RingShares iterate(functions::Evaluator& evaluator, const UnitReciprocal& plan,
+                              const functions::RingShares& u) {
   const Iteration it = iteration(plan);
   const int fraction = plan.shape.fraction, i = plan.line_scale, out_bits = plan.shape.out_bits;
-  const int shift = plan.shape.scale - i;
-  const i64 n = std::ssize(u);
-  const bool first = party.rank == 0;
-  Words w(n), p(n), product(n), correction(n), wide(n);
-  line(party, plan, u, it.line, w);
-  if (first)
-    for (u64& word : w) word = (word + (u64{1} << (i - 1))) & low_mask(it.line);
-  multiply(party, u, {fraction, false, false}, w, line_factor(it), it.remainder, p);
-  for (i64 k = 0; k < n; ++k) p[k] = u64{0} - p[k] - (w[k] << fraction);
-  truncate_reduce(party, p, it.remainder, it.remainder_drop, p);
-  multiply(party, w, {it.line, true, true}, p, {it.remainder - it.remainder_drop, true, false},
-           it.product, product);
-  truncate_reduce(party, product, it.product, it.drop, correction);
+  const int shift = plan.shape.scale - i, kept = it.remainder - it.remainder_drop;
+  const functions::RingShares from_half =
+      evaluator.plus(line(evaluator, plan, u, it.line), u64{1} << (i - 1));
+  const functions::RingShares w =
+      evaluator.map(u.count, it.line, [&](i64 k) { return from_half[k]; });
+  const functions::RingShares vw =
+      evaluator.multiply(u, {fraction, false, false}, w, line_factor(it), it.remainder);
+  const functions::RingShares p = evaluator.truncate_reduce(
+      evaluator.map(u.count, it.remainder,
+                    [&](i64 k) { return u64{0} - vw[k] - (w[k] << fraction); }),
+      it.remainder, it.remainder_drop);
+  const functions::RingShares product =
+      evaluator.multiply(w, {it.line, true, true}, p, {kept, true, false}, it.product);
   const u64 offset = correction_offset(it);
-  if (first)
-    for (u64& word : correction) word += offset;
-  extend_nonnegative(party, correction, it.correction(), out_bits, correction);
-  extend_nonnegative(party, w, it.line, std::max(it.line, out_bits - shift), wide);
-  const u64 constant = first ? offset + (u64{1} << (plan.shape.scale - 1)) : 0;
-  for (i64 k = 0; k < n; ++k)
-    out[k] = ((wide[k] << shift) + correction[k] - constant) & low_mask(out_bits);
-}
-
-void cost_iterate(CostMeter& meter, const UnitReciprocal& plan, i64 n) {
-  const Iteration it = iteration(plan);
-  cost_line(meter, plan, it.line, n);
-  cost_multiply(meter, n, {plan.shape.fraction, false, false}, line_factor(it), it.remainder);
-  cost_truncate_reduce(meter, n, it.remainder, it.remainder_drop);
-  cost_multiply(meter, n, {it.line, true, true}, {it.remainder - it.remainder_drop, true, false},
-                it.product);
-  cost_truncate_reduce(meter, n, it.product, it.drop);
-  cost_extend_nonnegative(meter, n, it.correction(), plan.shape.out_bits);
-  cost_extend_nonnegative(
-      meter, n, it.line,
-      std::max(it.line, plan.shape.out_bits - (plan.shape.scale - plan.line_scale)));
+  const functions::RingShares correction = evaluator.extend_nonnegative(
+      evaluator.plus(evaluator.truncate_reduce(product, it.product, it.drop), offset),
+      it.correction(), out_bits);
+  const functions::RingShares wide =
+      evaluator.extend_nonnegative(w, it.line, std::max(it.line, out_bits - shift));
+  const u64 constant = evaluator.constant(offset + (u64{1} << (plan.shape.scale - 1)));
+  return evaluator.map(u.count, out_bits,
+                       [&](i64 k) { return (wide[k] << shift) + correction[k] - constant; });
 }
 
 }  // namespace
@@ -227,32 +198,20 @@ void clear_unit_reciprocal(const UnitReciprocal& plan, std::span<const u64> u, s
   }
 }
 
-void unit_reciprocal(Party& party, const UnitReciprocal& plan, std::span<const u64> u,
-                     std::span<u64> out) {
-  if (plan.iterates()) return iterate(party, plan, u, out);
-  const int ring = line_ring(plan);
-  Words value(u.size());
-  if (plan.shape.fraction == 0) {
-    std::ranges::fill(out, party.rank == 0 ? plan.constants[0] : 0);
-  } else if (plan.direct()) {
-    lookup_xor(party, plan.constants, u, plan.shape.fraction, constant_bits(plan), value);
-    word_to_ring(party, value, {constant_bits(plan), false}, plan.shape.out_bits, out);
-  } else {
-    line(party, plan, u, ring, value);
-    extend_nonnegative(party, value, ring, plan.shape.out_bits, out);
-  }
-}
-
-void cost_unit_reciprocal(CostMeter& meter, const UnitReciprocal& plan, i64 n) {
-  if (plan.iterates()) return cost_iterate(meter, plan, n);
-  if (plan.shape.fraction == 0) return;
+functions::RingShares unit_reciprocal(functions::Evaluator& evaluator, const UnitReciprocal& plan,
+                                      const functions::RingShares& u) {
+  const int out_bits = plan.shape.out_bits, bits = constant_bits(plan);
+  if (plan.iterates()) return iterate(evaluator, plan, u);
+  if (plan.shape.fraction == 0)
+    return evaluator.map(u.count, out_bits,
+                         [&](i64) { return evaluator.constant(plan.constants[0]); });
   if (plan.direct()) {
-    cost_lookup_xor(meter, n, plan.shape.fraction, constant_bits(plan));
-    cost_word_to_ring(meter, n, {constant_bits(plan), false}, plan.shape.out_bits);
-    return;
+    const functions::RingShares entry =
+        evaluator.lookup_xor(plan.constants, u, plan.shape.fraction, bits);
+    return evaluator.word_to_ring(entry, {bits, false}, out_bits);
   }
-  cost_line(meter, plan, line_ring(plan), n);
-  cost_extend_nonnegative(meter, n, line_ring(plan), plan.shape.out_bits);
+  return evaluator.extend_nonnegative(line(evaluator, plan, u, line_ring(plan)), line_ring(plan),
+                                      out_bits);
 }
 
-}  // namespace privml
+}  // namespace privml::fixed

@@ -15,10 +15,9 @@
 
 #include <vector>
 
-#include "ot/cost.h"
-#include "ot/party.h"
+#include "functions/evaluator/evaluator.h"
 
-namespace privml {
+namespace privml::fixed {
 
 struct UnitReciprocalShape {
   int fraction;  // bits of u, 0..31
@@ -40,9 +39,7 @@ UnitReciprocal plan_unit_reciprocal(const UnitReciprocalShape& shape);
 
 void clear_unit_reciprocal(const UnitReciprocal& plan, std::span<const u64> u, std::span<u64> out);
 
-// One chunk.
-void unit_reciprocal(Party& party, const UnitReciprocal& plan, std::span<const u64> u,
-                     std::span<u64> out);
-void cost_unit_reciprocal(CostMeter& meter, const UnitReciprocal& plan, i64 n);
+functions::RingShares unit_reciprocal(functions::Evaluator& evaluator, const UnitReciprocal& plan,
+                                      const functions::RingShares& u);
 
-}  // namespace privml
+}  // namespace privml::fixed

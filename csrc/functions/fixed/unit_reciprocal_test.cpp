@@ -7,10 +7,11 @@
 
 #include "functions/fixed/testing/functions.h"
 
-namespace privml {
+namespace privml::fixed {
 namespace {
 
-using namespace privml::testing;
+using namespace fixed::testing;
+using namespace twopc::testing;
 
 void expect_secure_equals_clear(const UnitReciprocalShape& shape, const Words& u) {
   SCOPED_TRACE(::testing::Message()
@@ -18,14 +19,18 @@ void expect_secure_equals_clear(const UnitReciprocalShape& shape, const Words& u
   const UnitReciprocal plan = plan_unit_reciprocal(shape);
   const Both<Words> shares = share(u, std::max(shape.fraction, 1), 3);
   Both<Words> results{Words(u.size()), Words(u.size())};
-  const Outcome outcome = run_parties({}, [&](Party& party) {
-    unit_reciprocal(party, plan, shares[party.rank], results[party.rank]);
+  const Outcome outcome = run_parties({}, [&](ot::Party& party) {
+    functions::Evaluator evaluator(party, std::ssize(u));
+    evaluator.store(unit_reciprocal(evaluator, plan, evaluator.load(shares[party.rank], 0)),
+                    shape.out_bits, results[party.rank], 0);
   });
   Words expected(u.size());
   clear_unit_reciprocal(plan, u, expected);
   ASSERT_EQ(reconstruct(results, shape.out_bits), expected);
-  expect_cost_equals(outcome,
-                     [&](CostMeter& meter) { cost_unit_reciprocal(meter, plan, std::ssize(u)); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
+    functions::Evaluator evaluator(meter, std::ssize(u));
+    unit_reciprocal(evaluator, plan, evaluator.ring(evaluator.n));
+  });
 }
 
 Words all_words(int bits) {
@@ -80,4 +85,4 @@ TEST(UnitReciprocal, ChecksumOfTheLines) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::fixed

@@ -12,7 +12,7 @@
 #include "functions/float/clear_rounding.h"
 #include "functions/float/quotient.h"
 
-namespace privml {
+namespace privml::floating {
 
 // No check: for operands and results whose exponents are known to fit; zeros keep mantissa 0 and
 // the sum of the exponents.
@@ -69,20 +69,6 @@ constexpr FloatValue clear_float_subtract(FloatValue a, FloatValue b, FloatForma
   return clear_float_add(a, clear_float_negate(b), f);
 }
 
-// Rounds both the aligned operand and the sum towards zero; no check, so a zero has exponent
-// max - q. Zeros of any exponent below the other operand's are allowed. The error is below 1 (equal
-// signs) or 2 units if the operands do not cancel: exponents equal, or two or more apart.
-constexpr FloatValue clear_float_cheap_add(FloatValue a, FloatValue b, FloatFormat f) {
-  const int q = f.mantissa;
-  if (smaller_magnitude(a, b)) std::swap(a, b);
-  const int d = a.exponent - b.exponent;
-  if (d > q + 1) return a;
-  const u64 aligned = b.mantissa >> d;
-  const u64 m = a.sign != b.sign ? a.mantissa - aligned : a.mantissa + aligned;
-  const int k = m == 0 ? 0 : top_bit(m);
-  return {m == 0, a.sign, a.exponent + k - q, (m << (q + 1 - k)) >> 1};
-}
-
 // Exponent of a / b before the check, [m1 < m2] taken off; x / 0 overflows, 0 / 0 does not.
 constexpr int quotient_exponent(FloatValue a, FloatValue b, FloatFormat f) {
   return a.exponent - b.exponent - (a.mantissa < b.mantissa) +
@@ -100,12 +86,6 @@ constexpr FloatValue clear_float_divide(FloatValue a, FloatValue b, FloatFormat 
     const u128 numerator = u128{quotient_numerator(a, b)} << (f.mantissa + 1);
     m = static_cast<u64>((numerator / b.mantissa + 1) >> 1);  // no ties: see quotient.h
   }
-  return clear_float_check({a.zero, a.sign != b.sign, quotient_exponent(a, b, f), m}, f);
-}
-
-// Error below 1.5 units; the mantissa may be 2^q - 1: to be rounded to a narrower format.
-constexpr FloatValue clear_float_cheap_divide(FloatValue a, FloatValue b, FloatFormat f) {
-  const u64 m = approximate_quotient(f.mantissa, quotient_numerator(a, b), b.mantissa);
   return clear_float_check({a.zero, a.sign != b.sign, quotient_exponent(a, b, f), m}, f);
 }
 
@@ -142,4 +122,4 @@ constexpr FloatValue clear_float_relu(FloatValue a, FloatFormat f) {
   return a.sign ? float_zero(f) : a;
 }
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -7,7 +7,7 @@
 
 #include "functions/float/clear_rounding.h"
 
-namespace privml {
+namespace privml::floating {
 
 // To the nearest integer, ties to even; the sign stays on zeros.
 constexpr FloatValue clear_float_round_to_integer(FloatValue a, FloatFormat f) {
@@ -60,4 +60,4 @@ constexpr FloatValue clear_float_from_sum(i64 sum, i64 exponent, FloatFormat f, 
   return clear_float_from_fixed(sum, fraction - static_cast<int>(exponent), f);
 }
 
-}  // namespace privml
+}  // namespace privml::floating

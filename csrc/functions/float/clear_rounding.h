@@ -4,7 +4,7 @@
 
 #include "functions/float/value.h"
 
-namespace privml {
+namespace privml::floating {
 
 // x / 2^shift to the nearest integer, ties to even; 0 <= shift < width of Word.
 template <class Word>
@@ -46,4 +46,4 @@ constexpr FloatValue clear_float_round(FloatValue v, int from, FloatFormat f) {
   return round_mantissa(v.zero, v.sign, v.exponent, v.mantissa, from + 1, f.mantissa);
 }
 
-}  // namespace privml
+}  // namespace privml::floating

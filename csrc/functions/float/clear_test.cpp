@@ -10,7 +10,7 @@
 #include "functions/float/testing/reference.h"
 #include "functions/float/word.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
 using testing::for_all_values;
@@ -164,4 +164,4 @@ TEST(ClearFloat, WordsOfShares) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/float/comparison.h"
 
-#include "functions/float/operation.h"
+#include "functions/float/shares.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
 constexpr int kMostMantissa = 31;
@@ -14,47 +14,50 @@ void check(FloatView a, FloatView b, i64 out, FloatFormat f) {
 }
 
 // Va - Vb of the signed images in Z_{2^width}; it lies within 2^(p+q+1), both ends included.
-RingShares difference(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
-                      FloatFormat f, int width) {
+functions::RingShares difference(functions::Evaluator& evaluator, const FloatShares& a,
+                                 const FloatShares& b, FloatFormat f, int width) {
   const i64 n = evaluator.n;
-  const RingShares both =
+  const functions::RingShares both =
       magnitudes(evaluator, extended_mantissas(evaluator, a, b, f, width), a, b, f, width);
-  const RingShares selected = evaluator.select(joined(a.sign, b.sign), both, width - 1);
+  const functions::RingShares selected =
+      evaluator.select(functions::joined(a.sign, b.sign), both, width - 1);
   return evaluator.map(n, width, [&](i64 i) {
     return (both[i] - 2 * selected[i]) - (both[n + i] - 2 * selected[n + i]);
   });
 }
 
-BitShares equal(Evaluator& evaluator, const FloatShares& a, const FloatShares& b, FloatFormat f) {
+functions::BitShares equal(functions::Evaluator& evaluator, const FloatShares& a,
+                           const FloatShares& b, FloatFormat f) {
   const int width = f.exponent + f.mantissa + 2;
   return evaluator.equal_zero(difference(evaluator, a, b, f, width), width);
 }
 
 // relation(evaluator, a, b) for all chunks.
 template <class Relation>
-void run_relation(Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out,
+void run_relation(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out,
                   Relation&& relation) {
   check(a, b, std::ssize(out), f);
-  evaluate_chunks(party, a.size(), [&](Evaluator& evaluator, i64 begin) {
-    const BitShares result =
-        relation(evaluator, evaluator.load(a, f, begin), evaluator.load(b, f, begin));
-    evaluator.local(evaluator.n, [&](i64 i) { out[begin + i] = result[i]; });
-  });
+  functions::evaluate_chunks(
+      party, a.size(), kFloatChunk, [&](functions::Evaluator& evaluator, i64 begin) {
+        const functions::BitShares result = relation(evaluator, load_floats(evaluator, a, f, begin),
+                                                     load_floats(evaluator, b, f, begin));
+        evaluator.local(evaluator.n, [&](i64 i) { out[begin + i] = result[i]; });
+      });
 }
 
-FloatShares maximum(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
+FloatShares maximum(functions::Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
                     FloatFormat f) {
   return choose_floats(evaluator, less_than(evaluator, a, b, f), a, b, f);
 }
 
-FloatShares relu(Evaluator& evaluator, const FloatShares& a, FloatFormat f) {
+FloatShares relu(functions::Evaluator& evaluator, const FloatShares& a, FloatFormat f) {
   const i64 n = evaluator.n;
-  const BitShares positive = evaluator.negated(a.sign);
+  const functions::BitShares positive = evaluator.negated(a.sign);
   const u64 base = evaluator.constant(static_cast<u64>(f.least() - 1));
-  const RingShares pairs =
+  const functions::RingShares pairs =
       interleaved(evaluator, a.mantissa,
                   evaluator.map(n, f.exponent_bits(), [&](i64 i) { return a.exponent[i] - base; }));
-  const RingShares kept = evaluator.select(positive, pairs, pair_width(f));
+  const functions::RingShares kept = evaluator.select(positive, pairs, pair_width(f));
   FloatShares out{evaluator.or_bits(a.zero, a.sign), evaluator.map_bits(n, [](i64) { return 0; }),
                   exponents_of(evaluator, kept, f), mantissas_of(evaluator, kept, f)};
   evaluator.local(
@@ -64,18 +67,20 @@ FloatShares relu(Evaluator& evaluator, const FloatShares& a, FloatFormat f) {
 
 }  // namespace
 
-RingShares extended_mantissas(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
-                              FloatFormat f, int width) {
-  const BitShares top = evaluator.negated(joined(a.zero, b.zero));
-  return evaluator.extend_shared_msb(joined(a.mantissa, b.mantissa), f.mantissa_bits(), top, width);
+functions::RingShares extended_mantissas(functions::Evaluator& evaluator, const FloatShares& a,
+                                         const FloatShares& b, FloatFormat f, int width) {
+  const functions::BitShares top = evaluator.negated(functions::joined(a.zero, b.zero));
+  return evaluator.extend_shared_msb(functions::joined(a.mantissa, b.mantissa), f.mantissa_bits(),
+                                     top, width);
 }
 
-RingShares magnitudes(Evaluator& evaluator, const RingShares& mantissas, const FloatShares& a,
-                      const FloatShares& b, FloatFormat f, int width) {
+functions::RingShares magnitudes(functions::Evaluator& evaluator,
+                                 const functions::RingShares& mantissas, const FloatShares& a,
+                                 const FloatShares& b, FloatFormat f, int width) {
   const i64 n = evaluator.n;
   // Exponents wrap at 2^(p+q+2) here. Being below 2^p they are easily extended.
   const u64 bias = evaluator.constant(static_cast<u64>(f.greatest()));
-  RingShares biased = evaluator.map(2 * n, f.exponent_bits(), [&](i64 i) {
+  functions::RingShares biased = evaluator.map(2 * n, f.exponent_bits(), [&](i64 i) {
     return (i < n ? a.exponent[i] : b.exponent[i - n]) + bias;
   });
   if (f.mantissa + f.exponent_bits() < width) {
@@ -86,24 +91,24 @@ RingShares magnitudes(Evaluator& evaluator, const RingShares& mantissas, const F
                        [&](i64 i) { return mantissas[i] + (biased[i] << f.mantissa); });
 }
 
-BitShares less_than(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
-                    FloatFormat f) {
+functions::BitShares less_than(functions::Evaluator& evaluator, const FloatShares& a,
+                               const FloatShares& b, FloatFormat f) {
   const int width = f.exponent + f.mantissa + 3;
   return evaluator.most_significant_bit(difference(evaluator, a, b, f, width), width);
 }
 
-FloatShares choose_floats(Evaluator& evaluator, const BitShares& bit, const FloatShares& a,
-                          const FloatShares& b, FloatFormat f) {
+FloatShares choose_floats(functions::Evaluator& evaluator, const functions::BitShares& bit,
+                          const FloatShares& a, const FloatShares& b, FloatFormat f) {
   const i64 n = evaluator.n;
-  const RingShares pairs = interleaved(
+  const functions::RingShares pairs = interleaved(
       evaluator,
       evaluator.map(n, f.mantissa_bits(), [&](i64 i) { return b.mantissa[i] - a.mantissa[i]; }),
       evaluator.map(n, f.exponent_bits(), [&](i64 i) { return b.exponent[i] - a.exponent[i]; }));
-  const RingShares chosen = evaluator.select(bit, pairs, pair_width(f));
-  const BitShares bits = evaluator.and_bits(
-      joined(bit, bit),
-      joined(evaluator.map_bits(n, [&](i64 i) { return a.zero[i] ^ b.zero[i]; }),
-             evaluator.map_bits(n, [&](i64 i) { return a.sign[i] ^ b.sign[i]; })));
+  const functions::RingShares chosen = evaluator.select(bit, pairs, pair_width(f));
+  const functions::BitShares bits = evaluator.and_bits(
+      functions::joined(bit, bit),
+      functions::joined(evaluator.map_bits(n, [&](i64 i) { return a.zero[i] ^ b.zero[i]; }),
+                        evaluator.map_bits(n, [&](i64 i) { return a.sign[i] ^ b.sign[i]; })));
   FloatShares out{a.zero, a.sign, exponents_of(evaluator, chosen, f),
                   mantissas_of(evaluator, chosen, f)};
   evaluator.local(n, [&](i64 i) {
@@ -115,69 +120,74 @@ FloatShares choose_floats(Evaluator& evaluator, const BitShares& bit, const Floa
   return out;
 }
 
-void float_less_than(Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out) {
+void float_less_than(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out) {
   run_relation(party, a, b, f, out,
-               [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+               [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
                  return less_than(evaluator, x, y, f);
                });
 }
 
-void cost_float_less_than(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_binary(meter, n, f, [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-    less_than(evaluator, x, y, f);
-  });
+void cost_float_less_than(ot::CostMeter& meter, i64 n, FloatFormat f) {
+  cost_binary(meter, n, f,
+              [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+                less_than(evaluator, x, y, f);
+              });
 }
 
-void float_less_equal(Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out) {
+void float_less_equal(ot::Party& party, FloatView a, FloatView b, FloatFormat f,
+                      std::span<u8> out) {
   run_relation(party, a, b, f, out,
-               [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+               [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
                  return evaluator.negated(less_than(evaluator, y, x, f));
                });
 }
 
-void cost_float_less_equal(CostMeter& meter, i64 n, FloatFormat f) {
+void cost_float_less_equal(ot::CostMeter& meter, i64 n, FloatFormat f) {
   cost_float_less_than(meter, n, f);
 }
 
-void float_equal(Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out) {
+void float_equal(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out) {
   run_relation(party, a, b, f, out,
-               [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+               [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
                  return equal(evaluator, x, y, f);
                });
 }
 
-void cost_float_equal(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_binary(meter, n, f, [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-    equal(evaluator, x, y, f);
-  });
+void cost_float_equal(ot::CostMeter& meter, i64 n, FloatFormat f) {
+  cost_binary(meter, n, f,
+              [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+                equal(evaluator, x, y, f);
+              });
 }
 
-void float_maximum(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
+void float_maximum(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
   check(a, b, out.size(), f);
   evaluate_binary(party, a, b, f, out,
-                  [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+                  [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
                     return maximum(evaluator, x, y, f);
                   });
 }
 
-void cost_float_maximum(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_binary(meter, n, f, [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-    maximum(evaluator, x, y, f);
+void cost_float_maximum(ot::CostMeter& meter, i64 n, FloatFormat f) {
+  cost_binary(meter, n, f,
+              [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+                maximum(evaluator, x, y, f);
+              });
+}
+
+void float_relu(ot::Party& party, FloatView a, FloatFormat f, FloatSpan out) {
+  check(a, a, out.size(), f);
+  evaluate_unary(party, a, f, out, [&](functions::Evaluator& evaluator, const FloatShares& x) {
+    return relu(evaluator, x, f);
   });
 }
 
-void float_relu(Party& party, FloatView a, FloatFormat f, FloatSpan out) {
-  check(a, a, out.size(), f);
-  evaluate_unary(party, a, f, out,
-                 [&](Evaluator& evaluator, const FloatShares& x) { return relu(evaluator, x, f); });
-}
-
-void cost_float_relu(CostMeter& meter, i64 n, FloatFormat f) {
+void cost_float_relu(ot::CostMeter& meter, i64 n, FloatFormat f) {
   cost_unary(meter, n, f,
-             [&](Evaluator& evaluator, const FloatShares& x) { relu(evaluator, x, f); });
+             [&](functions::Evaluator& evaluator, const FloatShares& x) { relu(evaluator, x, f); });
 }
 
-void float_negate(Party& party, FloatView a, FloatSpan out) {
+void float_negate(ot::Party& party, FloatView a, FloatSpan out) {
   for (i64 i = 0; i < a.size(); ++i) {
     out.zero[i] = a.zero[i];
     out.sign[i] = a.sign[i] ^ (party.rank == 0 ? 1 : 0);
@@ -186,7 +196,7 @@ void float_negate(Party& party, FloatView a, FloatSpan out) {
   }
 }
 
-void float_absolute(Party&, FloatView a, FloatSpan out) {
+void float_absolute(ot::Party&, FloatView a, FloatSpan out) {
   for (i64 i = 0; i < a.size(); ++i) {
     out.zero[i] = a.zero[i];
     out.sign[i] = 0;
@@ -195,4 +205,4 @@ void float_absolute(Party&, FloatView a, FloatSpan out) {
   }
 }
 
-}  // namespace privml
+}  // namespace privml::floating

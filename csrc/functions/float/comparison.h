@@ -17,34 +17,35 @@
 
 #include "functions/float/rounding.h"
 
-namespace privml {
+namespace privml::floating {
 
-void float_less_than(Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out);
-void cost_float_less_than(CostMeter& meter, i64 n, FloatFormat f);
-void float_less_equal(Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out);
-void cost_float_less_equal(CostMeter& meter, i64 n, FloatFormat f);
-void float_equal(Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out);
-void cost_float_equal(CostMeter& meter, i64 n, FloatFormat f);
+void float_less_than(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out);
+void cost_float_less_than(ot::CostMeter& meter, i64 n, FloatFormat f);
+void float_less_equal(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out);
+void cost_float_less_equal(ot::CostMeter& meter, i64 n, FloatFormat f);
+void float_equal(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out);
+void cost_float_equal(ot::CostMeter& meter, i64 n, FloatFormat f);
 
-void float_maximum(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
-void cost_float_maximum(CostMeter& meter, i64 n, FloatFormat f);
-void float_relu(Party& party, FloatView a, FloatFormat f, FloatSpan out);
-void cost_float_relu(CostMeter& meter, i64 n, FloatFormat f);
+void float_maximum(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
+void cost_float_maximum(ot::CostMeter& meter, i64 n, FloatFormat f);
+void float_relu(ot::Party& party, FloatView a, FloatFormat f, FloatSpan out);
+void cost_float_relu(ot::CostMeter& meter, i64 n, FloatFormat f);
 
 // Local.
-void float_negate(Party& party, FloatView a, FloatSpan out);
-void float_absolute(Party& party, FloatView a, FloatSpan out);
+void float_negate(ot::Party& party, FloatView a, FloatSpan out);
+void float_absolute(ot::Party& party, FloatView a, FloatSpan out);
 
 // On an Evaluator. Mantissas of both, one array after the other, in Z_{2^width}, width > q + 1.
-RingShares extended_mantissas(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
-                              FloatFormat f, int width);
+functions::RingShares extended_mantissas(functions::Evaluator& evaluator, const FloatShares& a,
+                                         const FloatShares& b, FloatFormat f, int width);
 // 2^q e + m of both in Z_{2^width}, from mantissas in at least as many bits.
-RingShares magnitudes(Evaluator& evaluator, const RingShares& mantissas, const FloatShares& a,
-                      const FloatShares& b, FloatFormat f, int width);
-BitShares less_than(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
-                    FloatFormat f);
+functions::RingShares magnitudes(functions::Evaluator& evaluator,
+                                 const functions::RingShares& mantissas, const FloatShares& a,
+                                 const FloatShares& b, FloatFormat f, int width);
+functions::BitShares less_than(functions::Evaluator& evaluator, const FloatShares& a,
+                               const FloatShares& b, FloatFormat f);
 // bit ? b : a. Signs and zero bits take one exchange, words a selection.
-FloatShares choose_floats(Evaluator& evaluator, const BitShares& bit, const FloatShares& a,
-                          const FloatShares& b, FloatFormat f);
+FloatShares choose_floats(functions::Evaluator& evaluator, const functions::BitShares& bit,
+                          const FloatShares& a, const FloatShares& b, FloatFormat f);
 
-}  // namespace privml
+}  // namespace privml::floating

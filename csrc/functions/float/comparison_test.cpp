@@ -3,14 +3,15 @@
 
 #include "functions/float/testing/functions.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
-using namespace testing;
+using namespace floating::testing;
+using namespace twopc::testing;
 
-using Relation = void (*)(Party&, FloatView, FloatView, FloatFormat, std::span<u8>);
+using Relation = void (*)(ot::Party&, FloatView, FloatView, FloatFormat, std::span<u8>);
 using RelationTwin = bool (*)(FloatValue, FloatValue);
-using Cost = void (*)(CostMeter&, i64, FloatFormat);
+using Cost = void (*)(ot::CostMeter&, i64, FloatFormat);
 
 void expect_relation(Relation protocol, RelationTwin twin, Cost cost, const Pairs& pairs,
                      FloatFormat f, const OtKind& ot = {}) {
@@ -18,14 +19,15 @@ void expect_relation(Relation protocol, RelationTwin twin, Cost cost, const Pair
   const i64 n = std::ssize(pairs.a);
   const Both<FloatVector> a = share_floats(pairs.a, f, 3), b = share_floats(pairs.b, f, 4);
   Both<Bits> out{Bits(n), Bits(n)};
-  const Outcome outcome = run_parties(
-      ot, [&](Party& party) { protocol(party, a[party.rank], b[party.rank], f, out[party.rank]); });
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
+    protocol(party, a[party.rank], b[party.rank], f, out[party.rank]);
+  });
   const Bits results = reconstruct_bits(out);
   for (i64 i = 0; i < n; ++i) {
     ASSERT_EQ(results[i], twin(pairs.a[i], pairs.b[i]))
         << ::testing::PrintToString(pairs.a[i]) << " and " << ::testing::PrintToString(pairs.b[i]);
   }
-  expect_cost_equals(outcome, [&](CostMeter& meter) { cost(meter, n, f); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) { cost(meter, n, f); });
 }
 
 void expect_relations(const Pairs& pairs, FloatFormat f, const OtKind& ot = {}) {
@@ -41,23 +43,23 @@ constexpr BinaryFloat kMaximum{
 
 // The unary ones, with a second operand that they leave alone.
 constexpr BinaryFloat kRelu{
-    [](Party& party, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
+    [](ot::Party& party, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
       float_relu(party, a, f, out);
     },
     [](FloatValue a, FloatValue, FloatFormat f) { return clear_float_relu(a, f); },
     cost_float_relu};
 constexpr BinaryFloat kNegate{
-    [](Party& party, FloatView a, FloatView, FloatFormat, FloatSpan out) {
+    [](ot::Party& party, FloatView a, FloatView, FloatFormat, FloatSpan out) {
       float_negate(party, a, out);
     },
     [](FloatValue a, FloatValue, FloatFormat) { return clear_float_negate(a); },
-    [](CostMeter&, i64, FloatFormat) {}};
+    [](ot::CostMeter&, i64, FloatFormat) {}};
 constexpr BinaryFloat kAbsolute{
-    [](Party& party, FloatView a, FloatView, FloatFormat, FloatSpan out) {
+    [](ot::Party& party, FloatView a, FloatView, FloatFormat, FloatSpan out) {
       float_absolute(party, a, out);
     },
     [](FloatValue a, FloatValue, FloatFormat) { return clear_float_absolute(a); },
-    [](CostMeter&, i64, FloatFormat) {}};
+    [](ot::CostMeter&, i64, FloatFormat) {}};
 
 TEST(FloatComparison, AllPairsOfASmallFormat) {
   const FloatFormat f{4, 3};
@@ -83,4 +85,4 @@ TEST(FloatComparison, RandomPairs) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating

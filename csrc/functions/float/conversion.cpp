@@ -4,9 +4,9 @@
 #include <bit>
 
 #include "functions/float/addition.h"
-#include "functions/float/operation.h"
+#include "functions/float/shares.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
 constexpr int kMostMantissa = 31;
@@ -19,80 +19,86 @@ void expect_fixed(int bits, int scale, int most_bits) {
 // Exponents in a ring where they can be moved by up to 2^7.
 int moved_width(FloatFormat f) { return std::max(f.exponent_bits(), 8) + 1; }
 
-RingShares moved_exponents(Evaluator& evaluator, const FloatShares& a, FloatFormat f, int by) {
+functions::RingShares moved_exponents(functions::Evaluator& evaluator, const FloatShares& a,
+                                      FloatFormat f, int by) {
   const int width = moved_width(f);
   const u64 added = evaluator.constant(static_cast<u64>(by));
-  const RingShares wide =
+  const functions::RingShares wide =
       evaluator.extend_bounded(a.exponent, f.exponent_bits(), u64{1} << f.exponent, width);
   return evaluator.map(evaluator.n, width, [&](i64 i) { return wide[i] + added; });
 }
 
 // [e < low] and [e > high], one after the other.
-BitShares outside(Evaluator& evaluator, const RingShares& e, int width, i64 low, i64 high) {
+functions::BitShares outside(functions::Evaluator& evaluator, const functions::RingShares& e,
+                             int width, i64 low, i64 high) {
   const u64 own_low = evaluator.constant(static_cast<u64>(low));
   const u64 own_high = evaluator.constant(static_cast<u64>(high));
   return evaluator.most_significant_bit(
-      joined(evaluator.map(evaluator.n, width, [&](i64 i) { return e[i] - own_low; }),
-             evaluator.map(evaluator.n, width, [&](i64 i) { return own_high - e[i]; })),
+      functions::joined(evaluator.map(evaluator.n, width, [&](i64 i) { return e[i] - own_low; }),
+                        evaluator.map(evaluator.n, width, [&](i64 i) { return own_high - e[i]; })),
       width);
 }
 
 // The nearest integer to m 2^(e - q) for -1 <= e < integer_bits - 1, in Z_{2^integer_bits}; 0 for m
 // = 0, and anything for other e.
-RingShares nearest_integer(Evaluator& evaluator, const FloatShares& a, const RingShares& e,
-                           FloatFormat f, int integer_bits) {
+functions::RingShares nearest_integer(functions::Evaluator& evaluator, const FloatShares& a,
+                                      const functions::RingShares& e, FloatFormat f,
+                                      int integer_bits) {
   const int q = f.mantissa, ring = integer_bits + q + 1;
   const int shift_bits = std::bit_width(static_cast<unsigned>(integer_bits - 1));
   std::vector<u64> table(u64{1} << shift_bits);
   for (u64 shift = 0; shift < table.size(); ++shift) table[shift] = shift_digits(shift, shift_bits);
   const u64 one = evaluator.constant(1);
-  const RingShares index =
+  const functions::RingShares index =
       evaluator.map(evaluator.n, shift_bits, [&](i64 i) { return e[i] + one; });
-  const RingShares digits =
+  const functions::RingShares digits =
       evaluator.lookup_xor(table, index, shift_bits, shift_digits_width(shift_bits));
-  const RingShares wide =
+  const functions::RingShares wide =
       evaluator.extend_shared_msb(a.mantissa, q + 1, evaluator.negated(a.zero), ring);
   return round_shift(evaluator, shift_left(evaluator, wide, digits, shift_bits, ring), ring, q + 1);
 }
 
 // floats_to_fixed() if the ring has no room for the mantissa behind the point: numbers of up to
 // 62 - q places are rounded as there, greater ones are integers, the mantissa shifted left.
-RingShares wide_fixed(Evaluator& evaluator, const FloatShares& a, const RingShares& e,
-                      FloatFormat f, int bits) {
+functions::RingShares wide_fixed(functions::Evaluator& evaluator, const FloatShares& a,
+                                 const functions::RingShares& e, FloatFormat f, int bits) {
   const i64 n = evaluator.n;
   const int q = f.mantissa, narrow = 63 - q, width = moved_width(f);
-  const BitShares ends = outside(evaluator, e, width, -1, narrow - 2);
-  const BitShares far = part_of(ends, n, 1);
+  const functions::BitShares ends = outside(evaluator, e, width, -1, narrow - 2);
+  const functions::BitShares far = functions::part_of(ends, n, 1);
   const u64 limit = evaluator.constant(static_cast<u64>(bits - 2));
-  const BitShares beyond = evaluator.most_significant_bit(
+  const functions::BitShares beyond = evaluator.most_significant_bit(
       evaluator.map(n, width, [&](i64 i) { return limit - e[i]; }), width);
-  const BitShares keep =
+  const functions::BitShares keep =
       evaluator.negated(evaluator.map_bits(n, [&](i64 i) { return ends[i] ^ far[i]; }));
-  const BitShares whole = evaluator.map_bits(n, [&](i64 i) { return far[i] ^ beyond[i]; });
+  const functions::BitShares whole =
+      evaluator.map_bits(n, [&](i64 i) { return far[i] ^ beyond[i]; });
   // Below 2^(narrow-1) also after rounding, since q + 1 < narrow.
-  const RingShares rounded =
+  const functions::RingShares rounded =
       evaluator.select(keep, nearest_integer(evaluator, a, e, f, narrow), narrow);
-  const RingShares near = evaluator.extend_known_msb(rounded, narrow, 0, bits);
+  const functions::RingShares near = evaluator.extend_known_msb(rounded, narrow, 0, bits);
   const int shift_bits = std::bit_width(static_cast<unsigned>(bits - 1 - narrow) | 1);
   std::vector<u64> table(u64{1} << shift_bits);
   for (u64 shift = 0; shift < table.size(); ++shift) table[shift] = shift_digits(shift, shift_bits);
   const u64 least = evaluator.constant(static_cast<u64>(narrow - 1));
-  const RingShares index = evaluator.map(n, shift_bits, [&](i64 i) { return e[i] - least; });
-  const RingShares digits =
+  const functions::RingShares index =
+      evaluator.map(n, shift_bits, [&](i64 i) { return e[i] - least; });
+  const functions::RingShares digits =
       evaluator.lookup_xor(table, index, shift_bits, shift_digits_width(shift_bits));
-  const RingShares mantissa =
+  const functions::RingShares mantissa =
       evaluator.extend_shared_msb(a.mantissa, q + 1, evaluator.negated(a.zero), bits);
-  const RingShares shifted = shift_left(
+  const functions::RingShares shifted = shift_left(
       evaluator, evaluator.map(n, bits, [&](i64 i) { return mantissa[i] << (narrow - 1 - q); }),
       digits, shift_bits, bits);
-  const RingShares large = evaluator.select(whole, shifted, bits);
+  const functions::RingShares large = evaluator.select(whole, shifted, bits);
   // Beyond the range: -2^(bits-1), or one less than 2^(bits-1). In formats of few exponents a great
   // scale takes zeros' exponents there too.
-  const BitShares over = evaluator.and_bits(beyond, evaluator.negated(a.zero));
-  const BitShares positive_end = evaluator.and_bits(over, evaluator.negated(a.sign));
-  const RingShares total = evaluator.map(
+  const functions::BitShares over = evaluator.and_bits(beyond, evaluator.negated(a.zero));
+  const functions::BitShares positive_end = evaluator.and_bits(over, evaluator.negated(a.sign));
+  const functions::RingShares total = evaluator.map(
       n, bits, [&](i64 i) { return near[i] + large[i] + (u64{over[i]} << (bits - 1)); });
-  const Selected rings = evaluator.select({{a.sign, total, 1, bits - 1}}, {{positive_end, bits}});
+  const functions::Selected rings =
+      evaluator.select({{a.sign, total, 1, bits - 1}}, {{positive_end, bits}});
   return evaluator.map(n, bits, [&](i64 i) {
     return total[i] - 2 * rings.selections[0][i] - rings.conversions[0][i];
   });
@@ -100,12 +106,12 @@ RingShares wide_fixed(Evaluator& evaluator, const FloatShares& a, const RingShar
 
 }  // namespace
 
-FloatShares floats_from_fixed(Evaluator& evaluator, const RingShares& x, int bits, int scale,
-                              FloatFormat f) {
+FloatShares floats_from_fixed(functions::Evaluator& evaluator, const functions::RingShares& x,
+                              int bits, int scale, FloatFormat f) {
   const i64 n = evaluator.n;
   const int q = f.mantissa, width = std::max(f.exponent_bits(), 9);
-  const BitShares sign = evaluator.most_significant_bit(x, bits);
-  const RingShares taken = evaluator.select(sign, x, bits - 1);
+  const functions::BitShares sign = evaluator.most_significant_bit(x, bits);
+  const functions::RingShares taken = evaluator.select(sign, x, bits - 1);
   const NormalizedShares number = normalize(
       evaluator, evaluator.map(n, bits, [&](i64 i) { return x[i] - 2 * taken[i]; }), bits, width);
   const u64 moved = evaluator.constant(static_cast<u64>(scale));
@@ -122,34 +128,36 @@ FloatShares floats_from_fixed(Evaluator& evaluator, const RingShares& x, int bit
   return check_float(evaluator, out, f, width);
 }
 
-RingShares floats_to_fixed(Evaluator& evaluator, const FloatShares& a, FloatFormat f, int bits,
-                           int scale) {
+functions::RingShares floats_to_fixed(functions::Evaluator& evaluator, const FloatShares& a,
+                                      FloatFormat f, int bits, int scale) {
   const i64 n = evaluator.n;
   const int width = moved_width(f);
-  const RingShares e = moved_exponents(evaluator, a, f, scale);
+  const functions::RingShares e = moved_exponents(evaluator, a, f, scale);
   if (bits > 63 - f.mantissa) return wide_fixed(evaluator, a, e, f, bits);
-  const BitShares ends = outside(evaluator, e, width, -1, bits - 2);
-  const BitShares keep =
+  const functions::BitShares ends = outside(evaluator, e, width, -1, bits - 2);
+  const functions::BitShares keep =
       evaluator.negated(evaluator.map_bits(n, [&](i64 i) { return ends[i] ^ ends[n + i]; }));
-  const BitShares large = evaluator.and_bits(part_of(ends, n, 1), evaluator.negated(a.zero));
-  const RingShares magnitude =
+  const functions::BitShares large =
+      evaluator.and_bits(functions::part_of(ends, n, 1), evaluator.negated(a.zero));
+  const functions::RingShares magnitude =
       evaluator.select(keep, nearest_integer(evaluator, a, e, f, bits), bits);
   // Rounding may reach 2^(bits-1) if the mantissa is as long as the integer.
-  BitShares at_end = large;
+  functions::BitShares at_end = large;
   if (bits <= f.mantissa + 1) {
-    const BitShares reached = evaluator.most_significant_bit(magnitude, bits);
+    const functions::BitShares reached = evaluator.most_significant_bit(magnitude, bits);
     evaluator.local(n, [&](i64 i) { at_end[i] ^= reached[i]; });
   }
-  const BitShares positive_end = evaluator.and_bits(at_end, evaluator.negated(a.sign));
-  const RingShares total =
+  const functions::BitShares positive_end = evaluator.and_bits(at_end, evaluator.negated(a.sign));
+  const functions::RingShares total =
       evaluator.map(n, bits, [&](i64 i) { return magnitude[i] + (u64{large[i]} << (bits - 1)); });
-  const Selected rings = evaluator.select({{a.sign, total, 1, bits - 1}}, {{positive_end, bits}});
+  const functions::Selected rings =
+      evaluator.select({{a.sign, total, 1, bits - 1}}, {{positive_end, bits}});
   return evaluator.map(n, bits, [&](i64 i) {
     return total[i] - 2 * rings.selections[0][i] - rings.conversions[0][i];
   });
 }
 
-FloatShares cast_floats(Evaluator& evaluator, const FloatShares& a, FloatFormat from,
+FloatShares cast_floats(functions::Evaluator& evaluator, const FloatShares& a, FloatFormat from,
                         FloatFormat to) {
   const i64 n = evaluator.n;
   const int width = std::max(from.exponent_bits(), to.exponent_bits());
@@ -173,94 +181,100 @@ FloatShares cast_floats(Evaluator& evaluator, const FloatShares& a, FloatFormat 
   return check_float(evaluator, out, to, width);
 }
 
-FloatShares rounded_floats(Evaluator& evaluator, const FloatShares& a, FloatFormat f) {
+FloatShares rounded_floats(functions::Evaluator& evaluator, const FloatShares& a, FloatFormat f) {
   const i64 n = evaluator.n;
   const int q = f.mantissa, width = f.exponent_bits();
-  const BitShares ends = outside(evaluator, a.exponent, width, -1, q - 1);
-  const BitShares big = part_of(ends, n, 1);
+  const functions::BitShares ends = outside(evaluator, a.exponent, width, -1, q - 1);
+  const functions::BitShares big = functions::part_of(ends, n, 1);
   const NormalizedShares whole =
       normalize(evaluator, nearest_integer(evaluator, a, a.exponent, f, q + 1), q + 1, width);
-  const RingShares moved = evaluator.select(
+  const functions::RingShares moved = evaluator.select(
       big,
       interleaved(evaluator,
                   evaluator.map(n, q + 1, [&](i64 i) { return a.mantissa[i] - whole.mantissa[i]; }),
                   evaluator.map(n, width, [&](i64 i) { return a.exponent[i] - whole.place[i]; })),
       pair_width(f));
-  const BitShares near_zero = evaluator.or_bits(whole.zero, part_of(ends, n, 0));
-  const BitShares zero = evaluator.and_bits(near_zero, evaluator.negated(big));
-  const RingShares exponent = exponents_of(evaluator, moved, f),
-                   mantissa = mantissas_of(evaluator, moved, f);
+  const functions::BitShares near_zero =
+      evaluator.or_bits(whole.zero, functions::part_of(ends, n, 0));
+  const functions::BitShares zero = evaluator.and_bits(near_zero, evaluator.negated(big));
+  const functions::RingShares exponent = exponents_of(evaluator, moved, f),
+                              mantissa = mantissas_of(evaluator, moved, f);
   const u64 base = evaluator.constant(static_cast<u64>(f.least() - 1));
-  const RingShares pairs = interleaved(
+  const functions::RingShares pairs = interleaved(
       evaluator, evaluator.map(n, q + 1, [&](i64 i) { return whole.mantissa[i] + mantissa[i]; }),
       evaluator.map(n, width, [&](i64 i) { return whole.place[i] + exponent[i] - base; }));
-  const RingShares kept = evaluator.select(evaluator.negated(zero), pairs, pair_width(f));
+  const functions::RingShares kept =
+      evaluator.select(evaluator.negated(zero), pairs, pair_width(f));
   FloatShares out{zero, a.sign, exponents_of(evaluator, kept, f), mantissas_of(evaluator, kept, f)};
   evaluator.local(n, [&](i64 i) { out.exponent[i] = (out.exponent[i] + base) & low_mask(width); });
   return out;
 }
 
-void float_from_fixed(Party& party, std::span<const u64> x, int bits, int scale, FloatFormat f,
+void float_from_fixed(ot::Party& party, std::span<const u64> x, int bits, int scale, FloatFormat f,
                       FloatSpan out) {
   expect_float_format(f, kMostMantissa);
   expect_fixed(bits, scale, 64);
   expect(std::ssize(x) == out.size(), "float_from_fixed: lengths differ");
-  evaluate_chunks(party, out.size(), [&](Evaluator& evaluator, i64 begin) {
-    const RingShares words = evaluator.map(evaluator.n, bits, [&](i64 i) { return x[begin + i]; });
-    evaluator.store(floats_from_fixed(evaluator, words, bits, scale, f), out, begin);
-  });
+  functions::evaluate_chunks(
+      party, out.size(), kFloatChunk, [&](functions::Evaluator& evaluator, i64 begin) {
+        const functions::RingShares words =
+            evaluator.map(evaluator.n, bits, [&](i64 i) { return x[begin + i]; });
+        store_floats(evaluator, floats_from_fixed(evaluator, words, bits, scale, f), out, begin);
+      });
 }
 
-void cost_float_from_fixed(CostMeter& meter, i64 n, int bits, int scale, FloatFormat f) {
-  cost_chunks(meter, n, [&](Evaluator& evaluator, i64) {
+void cost_float_from_fixed(ot::CostMeter& meter, i64 n, int bits, int scale, FloatFormat f) {
+  functions::cost_chunks(meter, n, kFloatChunk, [&](functions::Evaluator& evaluator, i64) {
     floats_from_fixed(evaluator, evaluator.ring(evaluator.n), bits, scale, f);
   });
 }
 
-void float_to_fixed(Party& party, FloatView a, FloatFormat f, int bits, int scale,
+void float_to_fixed(ot::Party& party, FloatView a, FloatFormat f, int bits, int scale,
                     std::span<u64> out) {
   expect_float_format(f, kMostMantissa);
   expect_fixed(bits, scale, f.mantissa < kMostMantissa ? 64 : 63 - f.mantissa);
   expect(a.size() == std::ssize(out), "float_to_fixed: lengths differ");
-  evaluate_chunks(party, a.size(), [&](Evaluator& evaluator, i64 begin) {
-    const RingShares words =
-        floats_to_fixed(evaluator, evaluator.load(a, f, begin), f, bits, scale);
-    evaluator.local(evaluator.n, [&](i64 i) { out[begin + i] = words[i]; });
-  });
+  functions::evaluate_chunks(
+      party, a.size(), kFloatChunk, [&](functions::Evaluator& evaluator, i64 begin) {
+        const functions::RingShares words =
+            floats_to_fixed(evaluator, load_floats(evaluator, a, f, begin), f, bits, scale);
+        evaluator.local(evaluator.n, [&](i64 i) { out[begin + i] = words[i]; });
+      });
 }
 
-void cost_float_to_fixed(CostMeter& meter, i64 n, FloatFormat f, int bits, int scale) {
-  cost_unary(meter, n, f, [&](Evaluator& evaluator, const FloatShares& x) {
+void cost_float_to_fixed(ot::CostMeter& meter, i64 n, FloatFormat f, int bits, int scale) {
+  cost_unary(meter, n, f, [&](functions::Evaluator& evaluator, const FloatShares& x) {
     floats_to_fixed(evaluator, x, f, bits, scale);
   });
 }
 
-void float_cast(Party& party, FloatView a, FloatFormat from, FloatFormat to, FloatSpan out) {
+void float_cast(ot::Party& party, FloatView a, FloatFormat from, FloatFormat to, FloatSpan out) {
   expect_float_format(from, kMostMantissa);
   expect_float_format(to, kMostMantissa);
   expect(a.size() == out.size(), "float_cast: lengths differ");
-  evaluate_unary(party, a, from, out, [&](Evaluator& evaluator, const FloatShares& x) {
+  evaluate_unary(party, a, from, out, [&](functions::Evaluator& evaluator, const FloatShares& x) {
     return cast_floats(evaluator, x, from, to);
   });
 }
 
-void cost_float_cast(CostMeter& meter, i64 n, FloatFormat from, FloatFormat to) {
-  cost_unary(meter, n, from, [&](Evaluator& evaluator, const FloatShares& x) {
+void cost_float_cast(ot::CostMeter& meter, i64 n, FloatFormat from, FloatFormat to) {
+  cost_unary(meter, n, from, [&](functions::Evaluator& evaluator, const FloatShares& x) {
     cast_floats(evaluator, x, from, to);
   });
 }
 
-void float_round_to_integer(Party& party, FloatView a, FloatFormat f, FloatSpan out) {
+void float_round_to_integer(ot::Party& party, FloatView a, FloatFormat f, FloatSpan out) {
   expect_float_format(f, kMostMantissa);
   expect(a.size() == out.size(), "float_round_to_integer: lengths differ");
-  evaluate_unary(party, a, f, out, [&](Evaluator& evaluator, const FloatShares& x) {
+  evaluate_unary(party, a, f, out, [&](functions::Evaluator& evaluator, const FloatShares& x) {
     return rounded_floats(evaluator, x, f);
   });
 }
 
-void cost_float_round_to_integer(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_unary(meter, n, f,
-             [&](Evaluator& evaluator, const FloatShares& x) { rounded_floats(evaluator, x, f); });
+void cost_float_round_to_integer(ot::CostMeter& meter, i64 n, FloatFormat f) {
+  cost_unary(meter, n, f, [&](functions::Evaluator& evaluator, const FloatShares& x) {
+    rounded_floats(evaluator, x, f);
+  });
 }
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -25,26 +25,26 @@
 
 #include "functions/float/rounding.h"
 
-namespace privml {
+namespace privml::floating {
 
-void float_from_fixed(Party& party, std::span<const u64> x, int bits, int scale, FloatFormat f,
+void float_from_fixed(ot::Party& party, std::span<const u64> x, int bits, int scale, FloatFormat f,
                       FloatSpan out);
-void cost_float_from_fixed(CostMeter& meter, i64 n, int bits, int scale, FloatFormat f);
-void float_to_fixed(Party& party, FloatView a, FloatFormat f, int bits, int scale,
+void cost_float_from_fixed(ot::CostMeter& meter, i64 n, int bits, int scale, FloatFormat f);
+void float_to_fixed(ot::Party& party, FloatView a, FloatFormat f, int bits, int scale,
                     std::span<u64> out);
-void cost_float_to_fixed(CostMeter& meter, i64 n, FloatFormat f, int bits, int scale);
-void float_cast(Party& party, FloatView a, FloatFormat from, FloatFormat to, FloatSpan out);
-void cost_float_cast(CostMeter& meter, i64 n, FloatFormat from, FloatFormat to);
-void float_round_to_integer(Party& party, FloatView a, FloatFormat f, FloatSpan out);
-void cost_float_round_to_integer(CostMeter& meter, i64 n, FloatFormat f);
+void cost_float_to_fixed(ot::CostMeter& meter, i64 n, FloatFormat f, int bits, int scale);
+void float_cast(ot::Party& party, FloatView a, FloatFormat from, FloatFormat to, FloatSpan out);
+void cost_float_cast(ot::CostMeter& meter, i64 n, FloatFormat from, FloatFormat to);
+void float_round_to_integer(ot::Party& party, FloatView a, FloatFormat f, FloatSpan out);
+void cost_float_round_to_integer(ot::CostMeter& meter, i64 n, FloatFormat f);
 
 // On an Evaluator.
-FloatShares cast_floats(Evaluator& evaluator, const FloatShares& a, FloatFormat from,
+FloatShares cast_floats(functions::Evaluator& evaluator, const FloatShares& a, FloatFormat from,
                         FloatFormat to);
-FloatShares floats_from_fixed(Evaluator& evaluator, const RingShares& x, int bits, int scale,
-                              FloatFormat f);
-RingShares floats_to_fixed(Evaluator& evaluator, const FloatShares& a, FloatFormat f, int bits,
-                           int scale);
-FloatShares rounded_floats(Evaluator& evaluator, const FloatShares& a, FloatFormat f);
+FloatShares floats_from_fixed(functions::Evaluator& evaluator, const functions::RingShares& x,
+                              int bits, int scale, FloatFormat f);
+functions::RingShares floats_to_fixed(functions::Evaluator& evaluator, const FloatShares& a,
+                                      FloatFormat f, int bits, int scale);
+FloatShares rounded_floats(functions::Evaluator& evaluator, const FloatShares& a, FloatFormat f);
 
-}  // namespace privml
+}  // namespace privml::floating

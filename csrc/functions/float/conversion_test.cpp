@@ -4,10 +4,11 @@
 #include "functions/float/clear_conversion.h"
 #include "functions/float/testing/functions.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
-using namespace testing;
+using namespace floating::testing;
+using namespace twopc::testing;
 
 Values all_of(FloatFormat f) {
   Values values;
@@ -22,13 +23,13 @@ void expect_cast(const Values& values, FloatFormat from, FloatFormat to, const O
   const Both<FloatVector> a = share_floats(values, from);
   Both<FloatVector> out{FloatVector(n), FloatVector(n)};
   const Outcome outcome = run_parties(
-      ot, [&](Party& party) { float_cast(party, a[party.rank], from, to, out[party.rank]); });
+      ot, [&](ot::Party& party) { float_cast(party, a[party.rank], from, to, out[party.rank]); });
   const Values results = reconstruct_floats(out, to);
   for (i64 i = 0; i < n; ++i) {
     ASSERT_EQ(results[i], clear_float_cast(values[i], from, to))
         << ::testing::PrintToString(values[i]);
   }
-  expect_cost_equals(outcome, [&](CostMeter& meter) { cost_float_cast(meter, n, from, to); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) { cost_float_cast(meter, n, from, to); });
 }
 
 void expect_to_fixed(const Values& values, FloatFormat f, int bits, int scale,
@@ -38,7 +39,7 @@ void expect_to_fixed(const Values& values, FloatFormat f, int bits, int scale,
   const i64 n = std::ssize(values);
   const Both<FloatVector> a = share_floats(values, f);
   Both<Words> out{Words(n), Words(n)};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     float_to_fixed(party, a[party.rank], f, bits, scale, out[party.rank]);
   });
   const Words results = reconstruct(out, bits);
@@ -47,7 +48,7 @@ void expect_to_fixed(const Values& values, FloatFormat f, int bits, int scale,
         << ::testing::PrintToString(values[i]);
   }
   expect_cost_equals(outcome,
-                     [&](CostMeter& meter) { cost_float_to_fixed(meter, n, f, bits, scale); });
+                     [&](ot::CostMeter& meter) { cost_float_to_fixed(meter, n, f, bits, scale); });
 }
 
 void expect_from_fixed(const Words& numbers, int bits, int scale, FloatFormat f,
@@ -58,7 +59,7 @@ void expect_from_fixed(const Words& numbers, int bits, int scale, FloatFormat f,
   Both<Words> x = share(numbers, bits);
   add_noise_above(x, bits);
   Both<FloatVector> out{FloatVector(n), FloatVector(n)};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     float_from_fixed(party, x[party.rank], bits, scale, f, out[party.rank]);
   });
   const Values results = reconstruct_floats(out, f);
@@ -66,8 +67,8 @@ void expect_from_fixed(const Words& numbers, int bits, int scale, FloatFormat f,
     const i64 number = to_signed(numbers[i], bits);
     ASSERT_EQ(results[i], clear_float_from_fixed(number, scale, f)) << number;
   }
-  expect_cost_equals(outcome,
-                     [&](CostMeter& meter) { cost_float_from_fixed(meter, n, bits, scale, f); });
+  expect_cost_equals(
+      outcome, [&](ot::CostMeter& meter) { cost_float_from_fixed(meter, n, bits, scale, f); });
 }
 
 TEST(FloatConversion, Casts) {
@@ -113,7 +114,7 @@ TEST(FloatConversion, FromFixed) {
 
 TEST(FloatConversion, RoundsToIntegers) {
   constexpr BinaryFloat kRound{
-      [](Party& party, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
+      [](ot::Party& party, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
         float_round_to_integer(party, a, f, out);
       },
       [](FloatValue a, FloatValue, FloatFormat f) { return clear_float_round_to_integer(a, f); },
@@ -131,4 +132,4 @@ TEST(FloatConversion, RoundsToIntegers) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating

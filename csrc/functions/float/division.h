@@ -4,7 +4,6 @@
 // Functionality  divide        a / b of the format, as clear_float_divide():
 //                              x / 0 is infinity,
 //                              0 / 0 is zero
-//                cheap_divide  not rounded, as clear_float_cheap_divide() says
 //                sqrt          of |a|, as clear_float_sqrt(); zeros keep their signs
 //                Numbers of up to 27 mantissa bits. out may be an operand.
 // Method         quotient.h: a table of chords gives 1 / m2 (1 / sqrt m) to about 2g bits, products
@@ -20,34 +19,31 @@
 
 #include "functions/float/rounding.h"
 
-namespace privml {
+namespace privml::floating {
 
-void float_divide(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
-void cost_float_divide(CostMeter& meter, i64 n, FloatFormat f);
-void float_cheap_divide(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
-void cost_float_cheap_divide(CostMeter& meter, i64 n, FloatFormat f);
-void float_sqrt(Party& party, FloatView a, FloatFormat f, FloatSpan out);
-void cost_float_sqrt(CostMeter& meter, i64 n, FloatFormat f);
+void float_divide(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
+void cost_float_divide(ot::CostMeter& meter, i64 n, FloatFormat f);
+void float_sqrt(ot::Party& party, FloatView a, FloatFormat f, FloatSpan out);
+void cost_float_sqrt(ot::CostMeter& meter, i64 n, FloatFormat f);
 
 // On an Evaluator.
-FloatShares divide_floats(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
-                          FloatFormat f);
-FloatShares cheap_divide_floats(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
-                                FloatFormat f);
-FloatShares sqrt_floats(Evaluator& evaluator, const FloatShares& a, FloatFormat f);
+FloatShares divide_floats(functions::Evaluator& evaluator, const FloatShares& a,
+                          const FloatShares& b, FloatFormat f);
+FloatShares sqrt_floats(functions::Evaluator& evaluator, const FloatShares& a, FloatFormat f);
 
 // The chord's value, s fraction bits in Z_{2^(s+1)}, below 2^s: `table` has a chord per index of
 // index_bits bits, `index` (in Z_{2^index_bits}) selects it, `rest` are the bits below in
 // Z_{2^(s+1+offset)}.
-RingShares chord_value(Evaluator& evaluator, std::span<const u64> table, const RingShares& index,
-                       int index_bits, const RingShares& rest, int q);
+functions::RingShares chord_value(functions::Evaluator& evaluator, std::span<const u64> table,
+                                  const functions::RingShares& index, int index_bits,
+                                  const functions::RingShares& rest, int q);
 
 // floor(a (2^F + epsilon) / 2^drop) in Z_{2^out_bits}: a in Z_{2^a_bits} below 2^(a_bits - 1),
 // epsilon signed in Z_{2^epsilon_bits} within a quarter of that ring.
 struct RefineShape {
   int a_bits, epsilon_bits, fraction, drop, out_bits;
 };
-RingShares refine(Evaluator& evaluator, const RingShares& a, const RingShares& epsilon,
-                  const RefineShape& shape);
+functions::RingShares refine(functions::Evaluator& evaluator, const functions::RingShares& a,
+                             const functions::RingShares& epsilon, const RefineShape& shape);
 
-}  // namespace privml
+}  // namespace privml::floating

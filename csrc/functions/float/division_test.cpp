@@ -3,23 +3,20 @@
 
 #include "functions/float/testing/functions.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
-using namespace testing;
+using namespace floating::testing;
 
 constexpr BinaryFloat kDivide{float_divide, clear_float_divide, cost_float_divide};
-constexpr BinaryFloat kCheapDivide{float_cheap_divide, clear_float_cheap_divide,
-                                   cost_float_cheap_divide};
 constexpr BinaryFloat kSqrt{
-    [](Party& party, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
+    [](ot::Party& party, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
       float_sqrt(party, a, f, out);
     },
     [](FloatValue a, FloatValue, FloatFormat f) { return clear_float_sqrt(a, f); },
     cost_float_sqrt};
 
 TEST(FloatDivision, AllPairsOfASmallFormat) {
-  expect_equals_twin(kCheapDivide, all_pairs({4, 3}), {4, 3});
   expect_equals_twin(kDivide, all_pairs({4, 3}), {4, 3});
   expect_equals_twin(kSqrt, all_pairs({4, 3}), {4, 3});
 }
@@ -28,14 +25,14 @@ TEST(FloatDivision, RandomPairs) {
   for (const FloatFormat f : {kFloat32, FloatFormat{8, 7}, FloatFormat{8, 10}, FloatFormat{5, 10},
                               FloatFormat{6, 11}, FloatFormat{8, 14}, FloatFormat{8, 27}}) {
     const Pairs pairs = random_pairs(10000, f);
-    for (const BinaryFloat& operation : {kDivide, kCheapDivide, kSqrt}) {
+    for (const BinaryFloat& operation : {kDivide, kSqrt}) {
       expect_equals_twin(operation, pairs, f);
     }
   }
-  for (const BinaryFloat& operation : {kDivide, kCheapDivide, kSqrt}) {
+  for (const BinaryFloat& operation : {kDivide, kSqrt}) {
     expect_equals_twin(operation, random_pairs(500, kFloat32), kFloat32, {false, 4});
   }
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating

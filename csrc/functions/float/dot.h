@@ -31,14 +31,14 @@
 
 #include "functions/float/addition.h"
 
-namespace privml {
+namespace privml::floating {
 
-void float_align(Party& party, FloatView a, std::span<const u64> shifts, FloatFormat f, int guard,
-                 int bits, std::span<u64> out);
-void cost_float_align(CostMeter& meter, i64 n, FloatFormat f, int guard, int bits);
+void float_align(ot::Party& party, FloatView a, std::span<const u64> shifts, FloatFormat f,
+                 int guard, int bits, std::span<u64> out);
+void cost_float_align(ot::CostMeter& meter, i64 n, FloatFormat f, int guard, int bits);
 
-void float_from_sum(Party& party, std::span<const u64> sums, std::span<const u64> exponents,
+void float_from_sum(ot::Party& party, std::span<const u64> sums, std::span<const u64> exponents,
                     FloatFormat f, int bits, int fraction, FloatSpan out);
-void cost_float_from_sum(CostMeter& meter, i64 n, FloatFormat f, int bits, int fraction);
+void cost_float_from_sum(ot::CostMeter& meter, i64 n, FloatFormat f, int bits, int fraction);
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -4,10 +4,11 @@
 #include "functions/float/clear_conversion.h"
 #include "functions/float/testing/functions.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
-using namespace testing;
+using namespace floating::testing;
+using namespace twopc::testing;
 
 std::vector<u64> additive(const std::vector<i64>& values, int bits, int rank, u64 seed) {
   std::mt19937_64 random(seed);
@@ -26,7 +27,7 @@ void expect_aligned(const Values& values, const std::vector<i64>& shifts, FloatF
   const i64 n = std::ssize(values);
   const Both<FloatVector> a = share_floats(values, f, 5);
   Both<std::vector<u64>> out{std::vector<u64>(n), std::vector<u64>(n)};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     float_align(party, a[party.rank], additive(shifts, f.exponent_bits(), party.rank, 6), f, guard,
                 bits, out[party.rank]);
   });
@@ -36,7 +37,7 @@ void expect_aligned(const Values& values, const std::vector<i64>& shifts, FloatF
         << ::testing::PrintToString(values[i]) << " by " << shifts[i];
   }
   expect_cost_equals(outcome,
-                     [&](CostMeter& meter) { cost_float_align(meter, n, f, guard, bits); });
+                     [&](ot::CostMeter& meter) { cost_float_align(meter, n, f, guard, bits); });
 }
 
 TEST(FloatAlign, EveryValueAndShiftOfASmallFormat) {
@@ -73,7 +74,7 @@ void expect_floats_of_sums(const std::vector<i64>& sums, const std::vector<i64>&
                                     << ", fraction " << fraction);
   const i64 n = std::ssize(sums);
   Both<FloatVector> out{FloatVector(n), FloatVector(n)};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     float_from_sum(party, additive(sums, bits, party.rank, 9),
                    additive(exponents, f.exponent_bits(), party.rank, 10), f, bits, fraction,
                    out[party.rank]);
@@ -83,8 +84,8 @@ void expect_floats_of_sums(const std::vector<i64>& sums, const std::vector<i64>&
     ASSERT_EQ(results[i], clear_float_from_sum(sums[i], exponents[i], f, fraction))
         << sums[i] << " at " << exponents[i];
   }
-  expect_cost_equals(outcome,
-                     [&](CostMeter& meter) { cost_float_from_sum(meter, n, f, bits, fraction); });
+  expect_cost_equals(
+      outcome, [&](ot::CostMeter& meter) { cost_float_from_sum(meter, n, f, bits, fraction); });
 }
 
 TEST(FloatFromSum, EverySumAndExponentOfASmallFormat) {
@@ -149,4 +150,4 @@ TEST(FloatDot, ErrorIsWithinTheBound) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating

@@ -15,7 +15,7 @@
 #include "functions/float/result.h"
 #include "functions/float/tables.h"
 
-namespace privml {
+namespace privml::floating {
 
 inline constexpr int kLeastPower = -25, kMostPower = 6;  // exponents that are not trivial
 inline constexpr int kPowerScale = 23 - kLeastPower;     // fraction bits of a * 2^23, exactly
@@ -70,22 +70,23 @@ inline FloatValue clear_float_exp(FloatValue a) {
 // kExponentScale; `large` if a is beyond the range, and then it is 0.
 inline constexpr int kReductionBits = kExponentScale + kLogarithmScale + kFloat32.exponent_bits();
 struct FixedMagnitude {
-  RingShares magnitude, wide;
-  BitShares large;
+  functions::RingShares magnitude, wide;
+  functions::BitShares large;
 };
-FixedMagnitude fixed_magnitude(Evaluator& evaluator, const FloatShares& a, int scale);
+FixedMagnitude fixed_magnitude(functions::Evaluator& evaluator, const FloatShares& a, int scale);
 // e^x = v / 2^28 * 2^exponent of x in Z_{2^kReductionBits}.
 struct PowerShares {
-  RingShares exponent, v;
+  functions::RingShares exponent, v;
 };
-PowerShares natural_power(Evaluator& evaluator, const RingShares& x, i64 bias);
+PowerShares natural_power(functions::Evaluator& evaluator, const functions::RingShares& x,
+                          i64 bias);
 
 // The protocols on an Evaluator, and on whole arrays.
-FloatShares exp2_of(Evaluator& evaluator, const FloatShares& a);
-FloatShares exp_of(Evaluator& evaluator, const FloatShares& a);
-void float_exp2(Party& party, FloatView a, FloatSpan out);
-void cost_float_exp2(CostMeter& meter, i64 n);
-void float_exp(Party& party, FloatView a, FloatSpan out);
-void cost_float_exp(CostMeter& meter, i64 n);
+FloatShares exp2_of(functions::Evaluator& evaluator, const FloatShares& a);
+FloatShares exp_of(functions::Evaluator& evaluator, const FloatShares& a);
+void float_exp2(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_exp2(ot::CostMeter& meter, i64 n);
+void float_exp(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_exp(ot::CostMeter& meter, i64 n);
 
-}  // namespace privml
+}  // namespace privml::floating

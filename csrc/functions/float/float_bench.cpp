@@ -18,11 +18,11 @@
 #include "functions/float/conversion.h"
 #include "functions/float/division.h"
 #include "functions/float/multiplication.h"
-#include "functions/float/operation.h"
+#include "functions/float/shares.h"
 #include "net/tcp.h"
 #include "ot/setup.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
 struct Data {
@@ -32,39 +32,38 @@ struct Data {
 
 struct Row {
   std::string name;
-  std::function<void(Party&, Data&)> run;
-  std::function<void(CostMeter&, i64)> cost;
+  std::function<void(ot::Party&, Data&)> run;
+  std::function<void(ot::CostMeter&, i64)> cost;
 };
 
-using Binary = void (*)(Party&, FloatView, FloatView, FloatFormat, FloatSpan);
-using Relation = void (*)(Party&, FloatView, FloatView, FloatFormat, std::span<u8>);
-using Cost = void (*)(CostMeter&, i64, FloatFormat);
+using Binary = void (*)(ot::Party&, FloatView, FloatView, FloatFormat, FloatSpan);
+using Relation = void (*)(ot::Party&, FloatView, FloatView, FloatFormat, std::span<u8>);
+using Cost = void (*)(ot::CostMeter&, i64, FloatFormat);
 
 std::vector<Row> all_rows() {
   const auto binary = [](const char* name, Binary run, Cost cost) {
-    return Row{name, [run](Party& p, Data& d) { run(p, d.a, d.b, kFloat32, d.out); },
-               [cost](CostMeter& m, i64 n) { cost(m, n, kFloat32); }};
+    return Row{name, [run](ot::Party& p, Data& d) { run(p, d.a, d.b, kFloat32, d.out); },
+               [cost](ot::CostMeter& m, i64 n) { cost(m, n, kFloat32); }};
   };
   const auto relation = [](const char* name, Relation run, Cost cost) {
-    return Row{name, [run](Party& p, Data& d) { run(p, d.a, d.b, kFloat32, d.bits); },
-               [cost](CostMeter& m, i64 n) { cost(m, n, kFloat32); }};
+    return Row{name, [run](ot::Party& p, Data& d) { run(p, d.a, d.b, kFloat32, d.bits); },
+               [cost](ot::CostMeter& m, i64 n) { cost(m, n, kFloat32); }};
   };
   return {relation("lt", float_less_than, cost_float_less_than),
           relation("eq", float_equal, cost_float_equal),
           binary("max", float_maximum, cost_float_maximum),
           binary("mul", float_multiply, cost_float_multiply),
-          binary("cheap_add", float_cheap_add, cost_float_cheap_add),
           binary("add", float_add, cost_float_add),
           binary("div", float_divide, cost_float_divide),
           binary(
               "sqrt",
-              [](Party& p, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
+              [](ot::Party& p, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
                 float_sqrt(p, a, f, out);
               },
               cost_float_sqrt),
           binary(
               "round",
-              [](Party& p, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
+              [](ot::Party& p, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
                 float_round_to_integer(p, a, f, out);
               },
               cost_float_round_to_integer)};
@@ -72,12 +71,12 @@ std::vector<Row> all_rows() {
 
 void print_cost(const Row& row) {
   std::printf("%-10s", row.name.c_str());
-  for (const OtConfig& config : {OtConfig{"softspoken", 4, "semi_honest", std::nullopt},
-                                 OtConfig{"softspoken", 8, "semi_honest", std::nullopt},
-                                 OtConfig{"silent", 0, "semi_honest", std::nullopt}}) {
+  for (const ot::OtConfig& config : {ot::OtConfig{"softspoken", 4, "semi_honest", std::nullopt},
+                                     ot::OtConfig{"softspoken", 8, "semi_honest", std::nullopt},
+                                     ot::OtConfig{"silent", 0, "semi_honest", std::nullopt}}) {
     const i64 n = kFloatChunk;
-    CostMeter online(RcotCost{"ideal", 0, 1, i64{1} << 62});
-    online.correlation_bits = rcot_cost(config).bits_per_correlation();
+    ot::CostMeter online(ot::RcotCost{"ideal", 0, 1, i64{1} << 62});
+    online.correlation_bits = ot::rcot_cost(config).bits_per_correlation();
     row.cost(online, n);
     const double cots = static_cast<double>(online.cots[0] + online.cots[1]);
     const double messages = static_cast<double>(online.bytes[0] + online.bytes[1]);
@@ -90,7 +89,7 @@ void print_cost(const Row& row) {
   std::printf("\n");
 }
 
-double seconds_of(Party& party, const Row& row, Data& data, std::barrier<>& together) {
+double seconds_of(ot::Party& party, const Row& row, Data& data, std::barrier<>& together) {
   row.run(party, data);  // warm
   party.channel.flush();
   double best = 1e9;
@@ -106,11 +105,11 @@ double seconds_of(Party& party, const Row& row, Data& data, std::barrier<>& toge
   return best;
 }
 
-void run_party(int rank, Channel& channel, i64 n, const std::vector<Row>& rows,
+void run_party(int rank, net::Channel& channel, i64 n, const std::vector<Row>& rows,
                std::barrier<>& together) {
   const auto resources =
-      make_party_resources(channel, rank, {"softspoken", 4, "semi_honest", std::nullopt});
-  Party& party = resources->party();
+      ot::make_party_resources(channel, rank, {"softspoken", 4, "semi_honest", std::nullopt});
+  ot::Party& party = resources->party();
   Data data{FloatVector(n), FloatVector(n), FloatVector(n), std::vector<u8>(n)};
   for (FloatVector* vector : {&data.a, &data.b}) {
     party.prg.fill_bits(vector->zero);
@@ -128,11 +127,11 @@ void run_party(int rank, Channel& channel, i64 n, const std::vector<Row>& rows,
 }
 
 void bench(i64 n, const std::vector<Row>& rows) {
-  TcpListener listener("127.0.0.1", 0);
+  net::TcpListener listener("127.0.0.1", 0);
   std::barrier<> together(2);
   std::thread other([&] {
     const auto channel =
-        connect_tcp("127.0.0.1", listener.port(), std::chrono::milliseconds(10'000));
+        net::connect_tcp("127.0.0.1", listener.port(), std::chrono::milliseconds(10'000));
     run_party(1, *channel, n, rows, together);
   });
   const auto channel = listener.accept(std::chrono::milliseconds(10'000));
@@ -141,16 +140,16 @@ void bench(i64 n, const std::vector<Row>& rows) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating
 
 int main(int argc, char** argv) {
   const privml::i64 n = argc > 1 ? std::atol(argv[1]) : 10000;
-  std::vector<privml::Row> rows = privml::all_rows();
+  std::vector<privml::floating::Row> rows = privml::floating::all_rows();
   if (argc > 2) {
-    std::erase_if(rows, [&](const privml::Row& row) {
+    std::erase_if(rows, [&](const privml::floating::Row& row) {
       return std::none_of(argv + 2, argv + argc, [&](const char* s) { return row.name == s; });
     });
   }
-  for (const privml::Row& row : rows) privml::print_cost(row);
-  if (n > 0) privml::bench(n, rows);
+  for (const privml::floating::Row& row : rows) privml::floating::print_cost(row);
+  if (n > 0) privml::floating::bench(n, rows);
 }

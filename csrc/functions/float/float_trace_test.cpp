@@ -7,21 +7,22 @@
 #include "functions/float/multiplication.h"
 #include "functions/float/testing/functions.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
-using namespace testing;
+using namespace floating::testing;
+using namespace twopc::testing;
 
 constexpr i64 kCount = 100;
 
-using Run = std::function<void(Party&, const FloatVector&, const FloatVector&, FloatVector&)>;
+using Run = std::function<void(ot::Party&, const FloatVector&, const FloatVector&, FloatVector&)>;
 
 // The first four bytes each of the SHA-256 of what party 0 and party 1 sent, in hexadecimal.
 std::string trace(const Run& run) {
   const Pairs pairs = random_pairs(kCount, kFloat32);
   const Both<FloatVector> a = share_floats(pairs.a, kFloat32, 3);
   const Both<FloatVector> b = share_floats(pairs.b, kFloat32, 4);
-  const Outcome outcome = run_parties({true, 0}, [&](Party& party) {
+  const Outcome outcome = run_parties({true, 0}, [&](ot::Party& party) {
     FloatVector out(kCount);
     run(party, a[party.rank], b[party.rank], out);
   });
@@ -29,31 +30,31 @@ std::string trace(const Run& run) {
   return hashes[0].substr(0, 8) + hashes[1].substr(0, 8);
 }
 
-std::string binary(void (*protocol)(Party&, FloatView, FloatView, FloatFormat, FloatSpan)) {
-  return trace([&](Party& party, const FloatVector& a, const FloatVector& b, FloatVector& out) {
+std::string binary(void (*protocol)(ot::Party&, FloatView, FloatView, FloatFormat, FloatSpan)) {
+  return trace([&](ot::Party& party, const FloatVector& a, const FloatVector& b, FloatVector& out) {
     protocol(party, a, b, kFloat32, out);
   });
 }
 
-std::string relation(void (*protocol)(Party&, FloatView, FloatView, FloatFormat, std::span<u8>)) {
-  return trace([&](Party& party, const FloatVector& a, const FloatVector& b, FloatVector&) {
+std::string relation(void (*protocol)(ot::Party&, FloatView, FloatView, FloatFormat,
+                                      std::span<u8>)) {
+  return trace([&](ot::Party& party, const FloatVector& a, const FloatVector& b, FloatVector&) {
     Bits out(kCount);
     protocol(party, a, b, kFloat32, out);
   });
 }
 
-std::string unary(void (*protocol)(Party&, FloatView, FloatFormat, FloatSpan)) {
-  return trace([&](Party& party, const FloatVector& a, const FloatVector&, FloatVector& out) {
+std::string unary(void (*protocol)(ot::Party&, FloatView, FloatFormat, FloatSpan)) {
+  return trace([&](ot::Party& party, const FloatVector& a, const FloatVector&, FloatVector& out) {
     protocol(party, a, kFloat32, out);
   });
 }
 
 TEST(FloatWireTrace, Arithmetic) {
-  EXPECT_EQ(binary(float_add), "e1509cc804224d27");
-  EXPECT_EQ(binary(float_cheap_add), "338a80072628b592");
-  EXPECT_EQ(binary(float_multiply), "3a1048ac3aa34d83");
-  EXPECT_EQ(binary(float_divide), "b61aef86b0d92fe9");
-  EXPECT_EQ(unary(float_sqrt), "c0b9faddc2793870");
+  EXPECT_EQ(binary(float_add), "9818b9b7494b51d5");
+  EXPECT_EQ(binary(float_multiply), "e88eb6e63ce04983");
+  EXPECT_EQ(binary(float_divide), "f18db10b423d78e4");
+  EXPECT_EQ(unary(float_sqrt), "f45f355edd6285b3");
 }
 
 TEST(FloatWireTrace, Order) {
@@ -65,20 +66,20 @@ TEST(FloatWireTrace, Order) {
 
 TEST(FloatWireTrace, Conversions) {
   EXPECT_EQ(unary(float_round_to_integer), "8811569508814ac4");
-  EXPECT_EQ(trace([](Party& party, const FloatVector& a, const FloatVector&, FloatVector& out) {
+  EXPECT_EQ(trace([](ot::Party& party, const FloatVector& a, const FloatVector&, FloatVector& out) {
               float_cast(party, a, kFloat32, {5, 10}, out);
             }),
             "2cfe9cb97388d508");
-  EXPECT_EQ(trace([](Party& party, const FloatVector& a, const FloatVector&, FloatVector&) {
+  EXPECT_EQ(trace([](ot::Party& party, const FloatVector& a, const FloatVector&, FloatVector&) {
               Words out(kCount);
               float_to_fixed(party, a, kFloat32, 32, 12, out);
             }),
             "ee1adea9458c8afb");
-  EXPECT_EQ(trace([](Party& party, const FloatVector& a, const FloatVector&, FloatVector& out) {
+  EXPECT_EQ(trace([](ot::Party& party, const FloatVector& a, const FloatVector&, FloatVector& out) {
               float_from_fixed(party, a.mantissa, 24, 12, kFloat32, out);
             }),
             "f5fac866e73492a0");
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating

@@ -18,7 +18,7 @@
 #include "base/error.h"
 #include "base/types.h"
 
-namespace privml {
+namespace privml::floating {
 
 struct FloatFormat {
   int exponent = 8;   // p
@@ -79,4 +79,4 @@ struct FloatVector {
   operator FloatView() const { return view(); }
 };
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -5,9 +5,9 @@
 
 #include <utility>
 
-#include "functions/float/evaluator.h"
+#include "functions/float/shares.h"
 
-namespace privml {
+namespace privml::floating {
 
 // lookup.h: several tables of 2^index_bits XOR-shared words at one place, of which the low bits
 // count.
@@ -15,18 +15,24 @@ struct WordTable {
   std::span<const u64> words;
   int width;
 };
-std::vector<RingShares> lookup_words(Evaluator& evaluator, std::span<const WordTable> tables,
-                                     const RingShares& index, int index_bits);
+std::vector<functions::RingShares> lookup_words(functions::Evaluator& evaluator,
+                                                std::span<const WordTable> tables,
+                                                const functions::RingShares& index, int index_bits);
 
 // multiplication.h: floor(x y / 2^shift) in Z_{2^ell}.
-RingShares multiply_and_cut(Evaluator& evaluator, const RingShares& x, FactorFormat x_format,
-                            const RingShares& y, FactorFormat y_format, int ell, int shift);
+functions::RingShares multiply_and_cut(functions::Evaluator& evaluator,
+                                       const functions::RingShares& x, twopc::FactorFormat x_format,
+                                       const functions::RingShares& y, twopc::FactorFormat y_format,
+                                       int ell, int shift);
 
 // Local: bit `place` of XOR-shared words; bits [place, place + bits) of them.
-BitShares bit_at(const Evaluator& evaluator, const RingShares& words, int place);
-RingShares field_at(const Evaluator& evaluator, const RingShares& words, int place, int bits);
+functions::BitShares bit_at(const functions::Evaluator& evaluator,
+                            const functions::RingShares& words, int place);
+functions::RingShares field_at(const functions::Evaluator& evaluator,
+                               const functions::RingShares& words, int place, int bits);
 
 // a & !b.
-BitShares without(Evaluator& evaluator, const BitShares& a, const BitShares& b);
+functions::BitShares without(functions::Evaluator& evaluator, const functions::BitShares& a,
+                             const functions::BitShares& b);
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -10,22 +10,23 @@
 #include "functions/float/exponential.h"
 #include "functions/float/gelu.h"
 #include "functions/float/logarithm.h"
-#include "functions/float/operation.h"
 #include "functions/float/root.h"
 #include "functions/float/saturating.h"
+#include "functions/float/shares.h"
 #include "functions/float/sigmoid.h"
 #include "functions/float/sine.h"
 #include "functions/float/tangent.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
-using namespace privml::testing;
+using namespace floating::testing;
+using namespace twopc::testing;
 
 struct FloatFunction {
-  void (*protocol)(Party&, FloatView, FloatSpan);
+  void (*protocol)(ot::Party&, FloatView, FloatSpan);
   FloatValue (*twin)(FloatValue);
-  void (*cost)(CostMeter&, i64);
+  void (*cost)(ot::CostMeter&, i64);
 };
 
 constexpr FloatFunction kSinPi{float_sin_pi, clear_float_sin_pi, cost_float_sin_pi};
@@ -68,12 +69,13 @@ void expect_equals_twin(const FloatFunction& function, const Values& values,
   const Both<FloatVector> shares = share_floats(values, kFloat32);
   const i64 n = std::ssize(values);
   Both<FloatVector> results{FloatVector(n), FloatVector(n)};
-  const Outcome outcome = run_parties(
-      ot, [&](Party& party) { function.protocol(party, shares[party.rank], results[party.rank]); });
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
+    function.protocol(party, shares[party.rank], results[party.rank]);
+  });
   const Values got = reconstruct_floats(results, kFloat32);
   for (i64 i = 0; i < n; ++i)
     ASSERT_EQ(got[i], function.twin(values[i])) << std::hex << single_bits_from_value(values[i]);
-  expect_cost_equals(outcome, [&](CostMeter& meter) { function.cost(meter, n); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) { function.cost(meter, n); });
 }
 
 // Places in every cell of every table: sines, tangents and exponentials see the fractions of x,
@@ -101,7 +103,7 @@ struct Bound {
 // Both parties' bytes per element with SoftSpoken, and the depth of one chunk.
 void expect_within(const FloatFunction& function, Bound bound) {
   constexpr i64 kElements = 10000;
-  CostMeter meter(rcot_cost(OtKind{false, 4}.config()));
+  ot::CostMeter meter(ot::rcot_cost(OtKind{false, 4}.config()));
   function.cost(meter, kElements);
   EXPECT_LE(static_cast<double>(meter.bytes[0] + meter.bytes[1]) / kElements / 1024,
             bound.half_kibibytes);
@@ -183,7 +185,7 @@ TEST(FloatFunctions, LengthsAroundAChunk) {
 }
 
 TEST(FloatFunctions, RefuseLengthsThatDiffer) {
-  run_parties({}, [](Party& party) {
+  run_parties({}, [](ot::Party& party) {
     FloatVector one(1), two(2);
     EXPECT_THROW(float_exp2(party, one, two), InvalidArgument);
   });
@@ -195,25 +197,25 @@ TEST(FloatFunctions, WireTraces) {
   const Values values = random_pairs(100, kFloat32).a;
   const Both<FloatVector> shares = share_floats(values, kFloat32, 3);
   const auto trace = [&](const FloatFunction& function) {
-    const Outcome outcome = run_parties({true, 0}, [&](Party& party) {
+    const Outcome outcome = run_parties({true, 0}, [&](ot::Party& party) {
       FloatVector out(std::ssize(values));
       function.protocol(party, shares[party.rank], out);
     });
     const auto& hashes = outcome.record.sent_hash;
     return hashes[0].substr(0, 8) + hashes[1].substr(0, 8);
   };
-  EXPECT_EQ(trace(kSinPi), "b673b8ddd7dc1953");
-  EXPECT_EQ(trace(kCosPi), "a8fa565b730bb050");
-  EXPECT_EQ(trace(kTanPi), "300cd440603b7181");
-  EXPECT_EQ(trace(kExp2), "c99ef7c4677667d1");
-  EXPECT_EQ(trace(kExp), "0e61757cf380dcad");
-  EXPECT_EQ(trace(kLog2), "2ee96ac271b49f2d");
-  EXPECT_EQ(trace(kLog), "cef5d4d55e57e2d4");
-  EXPECT_EQ(trace(kRsqrt), "965faa64dcf68037");
-  EXPECT_EQ(trace(kSigmoid), "42adf8ef56f0ea70");
-  EXPECT_EQ(trace(kTanhOf), "7f80d7119369e8cf");
-  EXPECT_EQ(trace(kErfOf), "6ade4a47f6d5efdc");
-  EXPECT_EQ(trace(kGeluOf), "bfb722e84a001271");
+  EXPECT_EQ(trace(kSinPi), "e058cecf64baa307");
+  EXPECT_EQ(trace(kCosPi), "f780c70c2e88ca34");
+  EXPECT_EQ(trace(kTanPi), "47e6618bc646b43f");
+  EXPECT_EQ(trace(kExp2), "26d819ab0f1b9071");
+  EXPECT_EQ(trace(kExp), "7a0330496f164351");
+  EXPECT_EQ(trace(kLog2), "d2743a9910f7d972");
+  EXPECT_EQ(trace(kLog), "71a0d65f850dddfe");
+  EXPECT_EQ(trace(kRsqrt), "a64a7c997c52bd22");
+  EXPECT_EQ(trace(kSigmoid), "ab79e26f0215dd84");
+  EXPECT_EQ(trace(kTanhOf), "96f8cfbba522ad80");
+  EXPECT_EQ(trace(kErfOf), "2c2f964c34d8714f");
+  EXPECT_EQ(trace(kGeluOf), "10cd9ffd9928f313");
 }
 
 double value_at(FloatValue (*twin)(FloatValue), double x) {
@@ -297,4 +299,4 @@ TEST(FloatFunctions, TablesAreThoseOfTheScript) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating

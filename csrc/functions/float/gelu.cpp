@@ -3,28 +3,30 @@
 
 #include "functions/float/reduction.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
 constexpr int kExponentBits = kFloat32.exponent_bits();
 
 // -t^2 / 2 in Z_{2^kReductionBits}, of t with 32 fraction bits in Z_{2^37}.
-RingShares minus_half_square(Evaluator& evaluator, const RingShares& t) {
+functions::RingShares minus_half_square(functions::Evaluator& evaluator,
+                                        const functions::RingShares& t) {
   constexpr int kHigh = 37 - kSquareSplit, kLow = kSquareSplit + 1, kSum = 56;
-  const FactorFormat high{kHigh, false, true}, low{kLow, false, true};  // top bits 0
-  const Evaluator::Split parts = evaluator.split_number(t, 37, kSquareSplit, kLow);
-  const RingShares square = evaluator.multiply(parts.high, high, parts.high, high, 2 * kHigh);
-  const RingShares cross = evaluator.extend_nonnegative(
+  const twopc::FactorFormat high{kHigh, false, true}, low{kLow, false, true};  // top bits 0
+  const functions::Evaluator::Split parts = evaluator.split_number(t, 37, kSquareSplit, kLow);
+  const functions::RingShares square =
+      evaluator.multiply(parts.high, high, parts.high, high, 2 * kHigh);
+  const functions::RingShares cross = evaluator.extend_nonnegative(
       evaluator.multiply(parts.high, high, parts.low, low, kHigh + kLow), kHigh + kLow, kSum);
-  const RingShares sum =
+  const functions::RingShares sum =
       evaluator.map(evaluator.n, kSum, [&](i64 i) { return (square[i] << 16) + cross[i]; });
-  const RingShares half = evaluator.extend_nonnegative(evaluator.truncate_reduce(sum, kSum, 11),
-                                                       kSum - 11, kReductionBits);
+  const functions::RingShares half = evaluator.extend_nonnegative(
+      evaluator.truncate_reduce(sum, kSum, 11), kSum - 11, kReductionBits);
   return evaluator.map(evaluator.n, kReductionBits, [&](i64 i) { return u64{0} - half[i]; });
 }
 
 // By the exponent: [t >= 1/2, not large].
-BitShares half_or_more(Evaluator& evaluator, const FloatShares& a) {
+functions::BitShares half_or_more(functions::Evaluator& evaluator, const FloatShares& a) {
   std::vector<u64> table(256);
   for (int i = 0; i < 256; ++i) {
     const int e = i > 128 ? i - 256 : i;
@@ -36,45 +38,48 @@ BitShares half_or_more(Evaluator& evaluator, const FloatShares& a) {
 
 }  // namespace
 
-FloatShares gelu_of(Evaluator& evaluator, const FloatShares& a) {
+FloatShares gelu_of(functions::Evaluator& evaluator, const FloatShares& a) {
   const i64 n = evaluator.n;
   // Two bits to spare: t with 32 fraction bits has one on top.
   const ShiftedMantissa shifted =
       shift_mantissa(evaluator, a, {kLeastGelu, kMostGelu, kGeluBits + 1});
-  const RingShares t = evaluator.truncate_reduce(shifted.x, kGeluBits + 1, 19);
-  const RingShares rough = evaluator.truncate_reduce(t, 37, 4);
-  const RingShares index =
+  const functions::RingShares t = evaluator.truncate_reduce(shifted.x, kGeluBits + 1, 19);
+  const functions::RingShares rough = evaluator.truncate_reduce(t, 37, 4);
+  const functions::RingShares index =
       evaluator.map(n, 33, [&](i64 i) { return rough[i] + (u64{a.sign[i]} << 32); });
-  const RingShares y = spline(evaluator, kGelu, index);
+  const functions::RingShares y = spline(evaluator, kGelu, index);
   const PowerShares power = natural_power(evaluator, minus_half_square(evaluator, t), 0);
 
-  const FactorFormat factor{kSplineBits, false, true}, mantissa{24, false, false, true};
-  const RingShares small = multiply_and_cut(evaluator, power.v, factor, y, factor, kResultBits, 28);
-  const RingShares plain =
+  const twopc::FactorFormat factor{kSplineBits, false, true}, mantissa{24, false, false, true};
+  const functions::RingShares small =
+      multiply_and_cut(evaluator, power.v, factor, y, factor, kResultBits, 28);
+  const functions::RingShares plain =
       multiply_and_cut(evaluator, a.mantissa, mantissa, y, factor, kResultBits, 23);
-  const BitShares both =
-      evaluator.and_bits(joined(half_or_more(evaluator, a), shifted.large), joined(a.sign, a.sign));
-  const BitShares tail = part_of(both, n, 0), gone = part_of(both, n, 1);
+  const functions::BitShares both =
+      evaluator.and_bits(functions::joined(half_or_more(evaluator, a), shifted.large),
+                         functions::joined(a.sign, a.sign));
+  const functions::BitShares tail = functions::part_of(both, n, 0),
+                             gone = functions::part_of(both, n, 1);
 
-  const RingShares sign = evaluator.to_ring(a.sign, kExponentBits);
+  const functions::RingShares sign = evaluator.to_ring(a.sign, kExponentBits);
   const u64 one = evaluator.constant(1);
-  RingShares to_tail = evaluator.ring(2 * n);
-  const RingShares wide = evaluator.extend_known_msb(a.mantissa, 24, 1, kResultBits - 6);
-  const RingShares to_large =
+  functions::RingShares to_tail = evaluator.ring(2 * n);
+  const functions::RingShares wide = evaluator.extend_known_msb(a.mantissa, 24, 1, kResultBits - 6);
+  const functions::RingShares to_large =
       evaluator.map(n, kResultBits, [&](i64 i) { return (wide[i] << 6) - plain[i]; });
-  const RingShares e =
+  const functions::RingShares e =
       evaluator.map(n, kExponentBits, [&](i64 i) { return a.exponent[i] - one - sign[i]; });
   evaluator.local(n, [&](i64 i) {
     to_tail[2 * i] = small[i] - plain[i];
     to_tail[2 * i + 1] = power.exponent[i] - 2 * one - e[i];
   });
-  const Selected chosen =
+  const functions::Selected chosen =
       evaluator.select({{tail, to_tail, 2, kResultBits}, {shifted.large, to_large, 1, kResultBits}},
                        {{gone, kExponentBits}});
-  const RingShares v = evaluator.map(n, kResultBits, [&](i64 i) {
+  const functions::RingShares v = evaluator.map(n, kResultBits, [&](i64 i) {
     return plain[i] + chosen.selections[0][2 * i] + chosen.selections[1][i];
   });
-  const RingShares exponent = evaluator.map(n, kExponentBits, [&](i64 i) {
+  const functions::RingShares exponent = evaluator.map(n, kExponentBits, [&](i64 i) {
     return e[i] + chosen.selections[0][2 * i + 1] - kBeyond * chosen.conversions[0][i];
   });
   FloatShares out = finish_by_exponent(evaluator, round_result(evaluator, exponent, v));
@@ -82,7 +87,9 @@ FloatShares gelu_of(Evaluator& evaluator, const FloatShares& a) {
   return out;
 }
 
-void float_gelu(Party& party, FloatView a, FloatSpan out) { run_function(party, a, out, gelu_of); }
-void cost_float_gelu(CostMeter& meter, i64 n) { cost_function(meter, n, gelu_of); }
+void float_gelu(ot::Party& party, FloatView a, FloatSpan out) {
+  run_function(party, a, out, gelu_of);
+}
+void cost_float_gelu(ot::CostMeter& meter, i64 n) { cost_function(meter, n, gelu_of); }
 
-}  // namespace privml
+}  // namespace privml::floating

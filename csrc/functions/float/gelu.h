@@ -14,7 +14,7 @@
 
 #include "functions/float/exponential.h"
 
-namespace privml {
+namespace privml::floating {
 
 inline constexpr int kLeastGelu = -28, kMostGelu = 3;  // exponents that t depends on; above, t is 0
 inline constexpr int kGeluBits = 55;                   // of t with 51 fraction bits
@@ -37,8 +37,8 @@ inline FloatValue clear_float_gelu(FloatValue a) {
 }
 
 // The protocol on an Evaluator, and on whole arrays.
-FloatShares gelu_of(Evaluator& evaluator, const FloatShares& a);
-void float_gelu(Party& party, FloatView a, FloatSpan out);
-void cost_float_gelu(CostMeter& meter, i64 n);
+FloatShares gelu_of(functions::Evaluator& evaluator, const FloatShares& a);
+void float_gelu(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_gelu(ot::CostMeter& meter, i64 n);
 
-}  // namespace privml
+}  // namespace privml::floating

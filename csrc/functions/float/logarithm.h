@@ -18,7 +18,7 @@
 #include "functions/float/result.h"
 #include "functions/float/tables.h"
 
-namespace privml {
+namespace privml::floating {
 
 // What depends only on the exponent N: |N log 2|, and the factor of d L(d), in a scale in which
 // their sum lies in [1, 4) times 2^(LogarithmBase::scale + 6).
@@ -81,11 +81,11 @@ inline FloatValue clear_float_log2(FloatValue a) { return clear_logarithm(kBaseT
 inline FloatValue clear_float_log(FloatValue a) { return clear_logarithm(kBaseE, a); }
 
 // The protocols on an Evaluator, and on whole arrays.
-FloatShares log2_of(Evaluator& evaluator, const FloatShares& a);
-FloatShares log_of(Evaluator& evaluator, const FloatShares& a);
-void float_log2(Party& party, FloatView a, FloatSpan out);
-void cost_float_log2(CostMeter& meter, i64 n);
-void float_log(Party& party, FloatView a, FloatSpan out);
-void cost_float_log(CostMeter& meter, i64 n);
+FloatShares log2_of(functions::Evaluator& evaluator, const FloatShares& a);
+FloatShares log_of(functions::Evaluator& evaluator, const FloatShares& a);
+void float_log2(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_log2(ot::CostMeter& meter, i64 n);
+void float_log(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_log(ot::CostMeter& meter, i64 n);
 
-}  // namespace privml
+}  // namespace privml::floating

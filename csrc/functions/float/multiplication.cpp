@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
-#include "functions/float/operation.h"
+#include "functions/float/shares.h"
 #include "twopc/lookup/two_way_transfer.h"
 #include "twopc/session/flight.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
 using PairEntry = u64 (*)(int digit0, int digit1);
@@ -36,10 +36,10 @@ struct PackedRows {
   }
 };
 
-void run_pair_table(Party& party, std::span<const u8> digits, int m, int width, PairEntry entry,
+void run_pair_table(ot::Party& party, std::span<const u8> digits, int m, int width, PairEntry entry,
                     std::span<u64> out) {
   const i64 size = i64{1} << m;
-  const Halves part = halves(party.rank, std::ssize(digits));
+  const twopc::Halves part = twopc::halves(party.rank, std::ssize(digits));
   const PackedRows packed(m, width, party.rank == 0, entry);
   std::vector<u64> row(packed.words);
   const auto mask = out.subspan(part.send_begin, part.send_count);
@@ -52,20 +52,22 @@ void run_pair_table(Party& party, std::span<const u8> digits, int m, int width, 
       messages[(i << m) + j] = value ^ mask[i];
     }
   }
-  two_way_transfer(party, messages, digits.subspan(part.receive_begin, part.receive_count), m,
-                   width, out.subspan(part.receive_begin, part.receive_count));
+  twopc::two_way_transfer(party, messages, digits.subspan(part.receive_begin, part.receive_count),
+                          m, width, out.subspan(part.receive_begin, part.receive_count));
 }
 
 // XOR shares of entry(party 0's digit, party 1's digit) of `width` bits, 64 a multiple of width,
 // for digits of m bits that each party holds in the clear. Cost: two_way_transfer.h.
-RingShares pair_table(Evaluator& evaluator, const BitShares& digits, int m, int width,
-                      PairEntry entry) {
-  RingShares out = evaluator.ring(digits.count);
-  const i64 first = first_half(digits.count);
-  evaluator.call([&](Party& party) { run_pair_table(party, digits, m, width, entry, out.values); },
-                 [&](CostMeter& meter) {
-                   cost_two_way_transfer(meter, {first, digits.count - first}, m, width);
-                 });
+functions::RingShares pair_table(functions::Evaluator& evaluator,
+                                 const functions::BitShares& digits, int m, int width,
+                                 PairEntry entry) {
+  functions::RingShares out = evaluator.ring(digits.count);
+  const i64 first = twopc::first_half(digits.count);
+  evaluator.call(
+      [&](ot::Party& party) { run_pair_table(party, digits, m, width, entry, out.values); },
+      [&](ot::CostMeter& meter) {
+        twopc::cost_two_way_transfer(meter, {first, digits.count - first}, m, width);
+      });
   return out;
 }
 
@@ -88,29 +90,30 @@ u64 rounding_entry(int digit0, int digit1) {
   return static_cast<u64>(carried ^ (exact & (y == 3 ? 1 : 0)));
 }
 
-FloatShares rounded_product(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
-                            const RingShares& product, FloatFormat f) {
+FloatShares rounded_product(functions::Evaluator& evaluator, const FloatShares& a,
+                            const FloatShares& b, const functions::RingShares& product,
+                            FloatFormat f) {
   const int q = f.mantissa, bits = 2 * q + 2;
   const i64 n = evaluator.n;
-  const RingShares c = complement(evaluator, product, u64{1} << (q - 1), bits);
-  const Carries carries = evaluator.carries(c, bits - 1, q - 1, true);
-  const BitShares longer = evaluator.negated(
+  const functions::RingShares c = complement(evaluator, product, u64{1} << (q - 1), bits);
+  const functions::Carries carries = evaluator.carries(c, bits - 1, q - 1, true);
+  const functions::BitShares longer = evaluator.negated(
       evaluator.map_bits(n, [&](i64 i) { return (c[i] >> (bits - 1)) ^ carries.all[i]; }));
-  BitShares digits = evaluator.bits(n);
+  functions::BitShares digits = evaluator.bits(n);
   evaluator.local(n, [&](i64 i) {
     const u64 shorter = longer[i] ^ evaluator.constant(1);
     digits[i] = static_cast<u8>(((c[i] >> (q - 1)) & 7) | u64{carries.low[i]} << 3 |
                                 u64{carries.low_ones[i]} << 4 | shorter << 5);
   });
-  const RingShares entry = pair_table(evaluator, digits, 6, 1, rounding_entry);
-  const BitShares bit = evaluator.map_bits(n, [&](i64 i) { return entry[i]; });
+  const functions::RingShares entry = pair_table(evaluator, digits, 6, 1, rounding_entry);
+  const functions::BitShares bit = evaluator.map_bits(n, [&](i64 i) { return entry[i]; });
   const u64 taken = evaluator.constant(u64{1} << (q - 1));
   const auto cut_short = [&](i64 i) { return c[i] >> q; };
-  const RingShares difference = evaluator.map(n, q + 1, [&](i64 i) {
+  const functions::RingShares difference = evaluator.map(n, q + 1, [&](i64 i) {
     return (((c[i] - taken) & low_mask(bits)) >> (q + 1)) - cut_short(i);
   });
-  const Selected chosen = evaluator.select({{longer, difference, 1, q + 1}},
-                                           {{bit, q + 1}, {longer, f.exponent_bits()}});
+  const functions::Selected chosen = evaluator.select({{longer, difference, 1, q + 1}},
+                                                      {{bit, q + 1}, {longer, f.exponent_bits()}});
   const u64 minus_one = evaluator.constant(~u64{0});
   FloatShares out{evaluator.or_bits(a.zero, b.zero), evaluator.bits(n), evaluator.ring(n),
                   evaluator.ring(n)};
@@ -126,39 +129,30 @@ FloatShares rounded_product(Evaluator& evaluator, const FloatShares& a, const Fl
 
 }  // namespace
 
-FloatShares multiply_floats_unchecked(Evaluator& evaluator, const FloatShares& a,
-                                      const FloatShares& b, FloatFormat f) {
-  FactorFormat factor{f.mantissa_bits(), false};
-  factor.shared_msb = true;
-  const BitShares a_top = evaluator.negated(a.zero), b_top = evaluator.negated(b.zero);
-  const RingShares product = evaluator.multiply(a.mantissa, factor, b.mantissa, factor,
-                                                2 * f.mantissa_bits(), &a_top, &b_top);
-  return rounded_product(evaluator, a, b, product, f);
-}
-
 // The other parts of a zero product are meaningless; the check replaces them.
-FloatShares multiply_floats(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
-                            FloatFormat f) {
-  FactorFormat factor{f.mantissa_bits(), false};
+FloatShares multiply_floats(functions::Evaluator& evaluator, const FloatShares& a,
+                            const FloatShares& b, FloatFormat f) {
+  twopc::FactorFormat factor{f.mantissa_bits(), false};
   factor.negative = true;
-  const RingShares product =
+  const functions::RingShares product =
       evaluator.multiply(a.mantissa, factor, b.mantissa, factor, 2 * f.mantissa_bits());
   return check_float(evaluator, rounded_product(evaluator, a, b, product, f), f);
 }
 
-void float_multiply(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
+void float_multiply(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
   expect_float_format(f, kMostMantissa);
   expect(a.size() == b.size() && a.size() == out.size(), "float_multiply: lengths differ");
   evaluate_binary(party, a, b, f, out,
-                  [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+                  [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
                     return multiply_floats(evaluator, x, y, f);
                   });
 }
 
-void cost_float_multiply(CostMeter& meter, i64 n, FloatFormat f) {
-  cost_binary(meter, n, f, [&](Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-    multiply_floats(evaluator, x, y, f);
-  });
+void cost_float_multiply(ot::CostMeter& meter, i64 n, FloatFormat f) {
+  cost_binary(meter, n, f,
+              [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
+                multiply_floats(evaluator, x, y, f);
+              });
 }
 
-}  // namespace privml
+}  // namespace privml::floating

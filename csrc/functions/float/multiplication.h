@@ -15,16 +15,13 @@
 
 #include "functions/float/rounding.h"
 
-namespace privml {
+namespace privml::floating {
 
-void float_multiply(Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
-void cost_float_multiply(CostMeter& meter, i64 n, FloatFormat f);
+void float_multiply(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
+void cost_float_multiply(ot::CostMeter& meter, i64 n, FloatFormat f);
 
-// On an Evaluator, without the check: zeros may have any exponent and keep mantissa 0.
-FloatShares multiply_floats_unchecked(Evaluator& evaluator, const FloatShares& a,
-                                      const FloatShares& b, FloatFormat f);
-// With the check.
-FloatShares multiply_floats(Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
-                            FloatFormat f);
+// On an Evaluator.
+FloatShares multiply_floats(functions::Evaluator& evaluator, const FloatShares& a,
+                            const FloatShares& b, FloatFormat f);
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -3,10 +3,10 @@
 
 #include "functions/float/testing/functions.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
-using namespace testing;
+using namespace floating::testing;
 
 constexpr BinaryFloat kMultiply{float_multiply, clear_float_multiply, cost_float_multiply};
 
@@ -23,4 +23,4 @@ TEST(FloatMultiplication, RandomPairs) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating

@@ -4,9 +4,9 @@
 #include "functions/float/conversion.h"
 #include "functions/float/division.h"
 #include "functions/float/multiplication.h"
-#include "functions/float/operation.h"
+#include "functions/float/shares.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
 void check(int exponent, FloatFormat f) {
@@ -14,14 +14,15 @@ void check(int exponent, FloatFormat f) {
   expect(std::abs(exponent) <= kMostWholePower, "float_power: exponents lie in -64..64");
 }
 
-FloatShares ones(Evaluator& evaluator, FloatFormat f) {
+FloatShares ones(functions::Evaluator& evaluator, FloatFormat f) {
   const u64 one = evaluator.constant(u64{1} << f.mantissa);
-  const BitShares none = evaluator.map_bits(evaluator.n, [](i64) { return u8{0}; });
+  const functions::BitShares none = evaluator.map_bits(evaluator.n, [](i64) { return u8{0}; });
   return {none, none, evaluator.map(evaluator.n, 64, [](i64) { return u64{0}; }),
           evaluator.map(evaluator.n, 64, [&](i64) { return one; })};
 }
 
-FloatShares power_steps(Evaluator& evaluator, const FloatShares& a, int exponent, FloatFormat f) {
+FloatShares power_steps(functions::Evaluator& evaluator, const FloatShares& a, int exponent,
+                        FloatFormat f) {
   if (exponent == 0) return ones(evaluator, f);
   const FloatFormat wide = power_format(f);
   const FloatShares x = cast_floats(evaluator, a, f, wide);
@@ -40,19 +41,19 @@ FloatShares power_steps(Evaluator& evaluator, const FloatShares& a, int exponent
 
 }  // namespace
 
-void float_power(Party& party, FloatView a, int exponent, FloatFormat f, FloatSpan out) {
+void float_power(ot::Party& party, FloatView a, int exponent, FloatFormat f, FloatSpan out) {
   check(exponent, f);
   expect(a.size() == out.size(), "float_power: lengths differ");
-  evaluate_unary(party, a, f, out, [&](Evaluator& evaluator, const FloatShares& x) {
+  evaluate_unary(party, a, f, out, [&](functions::Evaluator& evaluator, const FloatShares& x) {
     return power_steps(evaluator, x, exponent, f);
   });
 }
 
-void cost_float_power(CostMeter& meter, i64 n, int exponent, FloatFormat f) {
+void cost_float_power(ot::CostMeter& meter, i64 n, int exponent, FloatFormat f) {
   check(exponent, f);
-  cost_unary(meter, n, f, [&](Evaluator& evaluator, const FloatShares& x) {
+  cost_unary(meter, n, f, [&](functions::Evaluator& evaluator, const FloatShares& x) {
     power_steps(evaluator, x, exponent, f);
   });
 }
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -18,9 +18,9 @@
 
 #include "functions/float/clear.h"
 #include "functions/float/clear_conversion.h"
-#include "functions/float/evaluator.h"
+#include "functions/float/shares.h"
 
-namespace privml {
+namespace privml::floating {
 
 inline constexpr int kMostWholePower = 64;
 
@@ -47,7 +47,7 @@ inline FloatValue clear_float_power(FloatValue a, int exponent, FloatFormat f) {
 }
 
 // Throws InvalidArgument for exponents and formats beyond those named above.
-void float_power(Party& party, FloatView a, int exponent, FloatFormat f, FloatSpan out);
-void cost_float_power(CostMeter& meter, i64 n, int exponent, FloatFormat f);
+void float_power(ot::Party& party, FloatView a, int exponent, FloatFormat f, FloatSpan out);
+void cost_float_power(ot::CostMeter& meter, i64 n, int exponent, FloatFormat f);
 
-}  // namespace privml
+}  // namespace privml::floating

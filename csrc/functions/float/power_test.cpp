@@ -7,10 +7,11 @@
 
 #include "functions/float/testing/functions.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
-using namespace privml::testing;
+using namespace floating::testing;
+using namespace twopc::testing;
 
 Values test_values(FloatFormat f) {
   Values values = random_pairs(300, f, 9).a;
@@ -28,7 +29,7 @@ TEST(FloatPower, EqualsTheTwin) {
       const i64 n = std::ssize(values);
       const Both<FloatVector> shares = share_floats(values, f);
       Both<FloatVector> out{FloatVector(n), FloatVector(n)};
-      const Outcome outcome = run_parties({}, [&](Party& party) {
+      const Outcome outcome = run_parties({}, [&](ot::Party& party) {
         float_power(party, shares[party.rank], exponent, f, out[party.rank]);
       });
       const Values got = reconstruct_floats(out, f);
@@ -36,7 +37,7 @@ TEST(FloatPower, EqualsTheTwin) {
         ASSERT_EQ(got[i], clear_float_power(values[i], exponent, f))
             << exponent << " of " << ::testing::PrintToString(values[i]);
       expect_cost_equals(outcome,
-                         [&](CostMeter& meter) { cost_float_power(meter, n, exponent, f); });
+                         [&](ot::CostMeter& meter) { cost_float_power(meter, n, exponent, f); });
     }
 }
 
@@ -56,11 +57,11 @@ TEST(FloatPower, BelowAUnit) {
 
 TEST(FloatPower, Refusals) {
   EXPECT_THROW(({
-                 CostMeter meter(RcotCost{"ideal", 0, 1, 1});
+                 ot::CostMeter meter(ot::RcotCost{"ideal", 0, 1, 1});
                  cost_float_power(meter, 1, 65, kFloat32);
                }),
                InvalidArgument);
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating

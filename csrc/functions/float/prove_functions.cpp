@@ -31,7 +31,7 @@
 #include "functions/float/sine.h"
 #include "functions/float/tangent.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
 using Quad = __float128;
@@ -305,6 +305,6 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating
 
-int main(int argc, char** argv) { return privml::run(argc, argv); }
+int main(int argc, char** argv) { return privml::floating::run(argc, argv); }

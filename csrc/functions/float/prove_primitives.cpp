@@ -20,7 +20,7 @@
 #include "functions/float/clear_conversion.h"
 #include "functions/float/testing/reference.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
 using testing::for_all_values;
@@ -245,10 +245,10 @@ bool prove(i64 singles, i64 others) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating
 
 int main(int argc, char** argv) {
   const privml::i64 singles = argc > 1 ? std::atol(argv[1]) : 100'000'000;
   const privml::i64 others = argc > 2 ? std::atol(argv[2]) : 1'000'000;
-  return privml::prove(singles, others) ? 0 : 1;
+  return privml::floating::prove(singles, others) ? 0 : 1;
 }

@@ -14,7 +14,7 @@
 
 #include "functions/float/format.h"
 
-namespace privml {
+namespace privml::floating {
 
 inline constexpr int kOneTableMantissa = 10;
 
@@ -112,4 +112,4 @@ constexpr u64 approximate_root(int q, u64 mantissa, bool odd) {
   return static_cast<u64>(sum >> (q + 7));
 }
 
-}  // namespace privml
+}  // namespace privml::floating

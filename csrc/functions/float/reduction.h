@@ -9,7 +9,7 @@
 
 #include "functions/float/function_operations.h"
 
-namespace privml {
+namespace privml::floating {
 
 // x = mantissa * 2^(exponent - least) mod 2^bits for least <= exponent <= most, else 0; and
 // [-126 <= exponent < least], [most < exponent]. One lookup at the exponent gives the power and
@@ -19,33 +19,34 @@ struct MantissaShift {
   int bits;
 };
 struct ShiftedMantissa {
-  RingShares x;
-  BitShares small, large;
+  functions::RingShares x;
+  functions::BitShares small, large;
 };
-ShiftedMantissa shift_mantissa(Evaluator& evaluator, const FloatShares& a,
+ShiftedMantissa shift_mantissa(functions::Evaluator& evaluator, const FloatShares& a,
                                const MantissaShift& shift);
 
 // The low bit of `angle` says whether to fold: f = fold ? 2^bits - rest : rest, and index = f -
 // fold; rest and results in Z_{2^(bits + 1)}.
 struct FoldedAngle {
-  BitShares fold;
-  RingShares f, index;
+  functions::BitShares fold;
+  functions::RingShares f, index;
 };
-FoldedAngle fold_angle(Evaluator& evaluator, const RingShares& angle, const RingShares& rest,
-                       int bits);
+FoldedAngle fold_angle(functions::Evaluator& evaluator, const functions::RingShares& angle,
+                       const functions::RingShares& rest, int bits);
 
 // x < 2^bits in Z_{2^ring}, ring >= bits: x * 2^(bits - 1 - place of its top bit) in that ring;
 // that place plus one in Z_{2^10}, 0 for x = 0; and [x = 0].
 struct NormalizedMantissa {
-  RingShares mantissa, place;
-  BitShares zero;
+  functions::RingShares mantissa, place;
+  functions::BitShares zero;
 };
-NormalizedMantissa normalize_mantissa(Evaluator& evaluator, const RingShares& x, int bits,
-                                      int ring);
+NormalizedMantissa normalize_mantissa(functions::Evaluator& evaluator,
+                                      const functions::RingShares& x, int bits, int ring);
 
 // If `small`, replaces d = 0 and e = -fraction_bits by the mantissa of `a` in 29 bits and its
 // exponent plus one.
-void take_small(Evaluator& evaluator, const FloatShares& a, const BitShares& small,
-                int fraction_bits, RingShares& d, RingShares& e);
+void take_small(functions::Evaluator& evaluator, const FloatShares& a,
+                const functions::BitShares& small, int fraction_bits, functions::RingShares& d,
+                functions::RingShares& e);
 
-}  // namespace privml
+}  // namespace privml::floating

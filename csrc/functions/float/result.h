@@ -13,7 +13,7 @@
 #include "functions/float/function_operations.h"
 #include "functions/float/value.h"
 
-namespace privml {
+namespace privml::floating {
 
 inline constexpr int kResultBits = 31;
 inline constexpr u64 kUpperBinade = (u64{1} << 29) - 16;  // rounds to the upper binade
@@ -24,17 +24,19 @@ inline FloatValue clear_round_result(bool sign, int exponent, u64 v) {
 }
 
 // The sign is +, for the caller to set.
-FloatShares round_result(Evaluator& evaluator, const RingShares& exponent, const RingShares& v);
+FloatShares round_result(functions::Evaluator& evaluator, const functions::RingShares& exponent,
+                         const functions::RingShares& v);
 
 // Zeros and (if there can be any) infinities in their canonical form.
-FloatShares finish_result(Evaluator& evaluator, const FloatShares& r, const BitShares& zero,
-                          const BitShares* infinite = nullptr);
+FloatShares finish_result(functions::Evaluator& evaluator, const FloatShares& r,
+                          const functions::BitShares& zero,
+                          const functions::BitShares* infinite = nullptr);
 // The same by the exponent alone, from -384 to 385: below -126 zero, above 127 infinity.
-FloatShares finish_by_exponent(Evaluator& evaluator, const FloatShares& r);
+FloatShares finish_by_exponent(functions::Evaluator& evaluator, const FloatShares& r);
 
 // A function of float32 as a protocol, and its cost.
-using FloatFunctionSteps = FloatShares (*)(Evaluator&, const FloatShares&);
-void run_function(Party& party, FloatView a, FloatSpan out, FloatFunctionSteps function);
-void cost_function(CostMeter& meter, i64 n, FloatFunctionSteps function);
+using FloatFunctionSteps = FloatShares (*)(functions::Evaluator&, const FloatShares&);
+void run_function(ot::Party& party, FloatView a, FloatSpan out, FloatFunctionSteps function);
+void cost_function(ot::CostMeter& meter, i64 n, FloatFunctionSteps function);
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/float/root.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
 constexpr int kOffset = 65;  // exponents of results are -65 .. 127 before rounding
@@ -21,29 +21,29 @@ std::vector<u64> exponent_table() {
 
 }  // namespace
 
-FloatShares rsqrt_of(Evaluator& evaluator, const FloatShares& a) {
+FloatShares rsqrt_of(functions::Evaluator& evaluator, const FloatShares& a) {
   const i64 n = evaluator.n;
   const std::vector<u64> table = exponent_table();
   const WordTable tables[] = {{table, kExponentWord + 1}};
-  const RingShares found = lookup_words(evaluator, tables, a.exponent, 8)[0];
-  const BitShares odd = bit_at(evaluator, found, kExponentWord);
+  const functions::RingShares found = lookup_words(evaluator, tables, a.exponent, 8)[0];
+  const functions::BitShares odd = bit_at(evaluator, found, kExponentWord);
   // The bit of the exponent replaces the leading one: an additive share of a top bit is also an XOR
   // share.
-  const BitShares leading = evaluator.negated(a.zero);
-  const RingShares x = evaluator.map(
+  const functions::BitShares leading = evaluator.negated(a.zero);
+  const functions::RingShares x = evaluator.map(
       n, 24, [&](i64 i) { return a.mantissa[i] + (static_cast<u64>(odd[i] ^ leading[i]) << 23); });
-  const RingShares v = spline(evaluator, kInverseRoot, x);
-  const RingShares word = evaluator.word_to_ring(field_at(evaluator, found, 0, kExponentWord),
-                                                 {kExponentWord}, kFloat32.exponent_bits());
+  const functions::RingShares v = spline(evaluator, kInverseRoot, x);
+  const functions::RingShares word = evaluator.word_to_ring(
+      field_at(evaluator, found, 0, kExponentWord), {kExponentWord}, kFloat32.exponent_bits());
   const u64 offset = evaluator.constant(kOffset);
-  const RingShares e =
+  const functions::RingShares e =
       evaluator.map(n, kFloat32.exponent_bits(), [&](i64 i) { return word[i] - offset; });
   return round_result(evaluator, e, v);
 }
 
-void float_rsqrt(Party& party, FloatView a, FloatSpan out) {
+void float_rsqrt(ot::Party& party, FloatView a, FloatSpan out) {
   run_function(party, a, out, rsqrt_of);
 }
-void cost_float_rsqrt(CostMeter& meter, i64 n) { cost_function(meter, n, rsqrt_of); }
+void cost_float_rsqrt(ot::CostMeter& meter, i64 n) { cost_function(meter, n, rsqrt_of); }
 
-}  // namespace privml
+}  // namespace privml::floating

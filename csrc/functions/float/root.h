@@ -11,7 +11,7 @@
 #include "functions/float/result.h"
 #include "functions/float/tables.h"
 
-namespace privml {
+namespace privml::floating {
 
 // Exponent of the result, of mantissas 1 to 2 the next one.
 constexpr int root_exponent(int exponent) { return -1 - (exponent >> 1); }
@@ -25,8 +25,8 @@ inline FloatValue clear_float_rsqrt(FloatValue a) {
 }
 
 // The protocol on an Evaluator, and on whole arrays.
-FloatShares rsqrt_of(Evaluator& evaluator, const FloatShares& a);
-void float_rsqrt(Party& party, FloatView a, FloatSpan out);
-void cost_float_rsqrt(CostMeter& meter, i64 n);
+FloatShares rsqrt_of(functions::Evaluator& evaluator, const FloatShares& a);
+void float_rsqrt(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_rsqrt(ot::CostMeter& meter, i64 n);
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -20,37 +20,44 @@
 // Source          SecFloat (Rathee et al., S&P 2022), Figures 1 to 3 and appendix G.
 #pragma once
 
-#include "functions/float/evaluator.h"
+#include "functions/float/shares.h"
 
-namespace privml {
+namespace privml::floating {
 
 // 1 <= s < bits.
-RingShares round_shift(Evaluator& evaluator, const RingShares& x, int bits, int s);
-RingShares truncate_sticky(Evaluator& evaluator, const RingShares& x, int bits, int s);
+functions::RingShares round_shift(functions::Evaluator& evaluator, const functions::RingShares& x,
+                                  int bits, int s);
+functions::RingShares truncate_sticky(functions::Evaluator& evaluator,
+                                      const functions::RingShares& x, int bits, int s);
 
 struct RoundedShares {
-  RingShares mantissa;
-  BitShares carry;
-  RingShares carry_ring;  // in Z_{2^carry_width}, if that is not 0
+  functions::RingShares mantissa;
+  functions::BitShares carry;
+  functions::RingShares carry_ring;  // in Z_{2^carry_width}, if that is not 0
 };
 // q + 1 < bits.
-RoundedShares round_mantissa_shares(Evaluator& evaluator, const RingShares& x, int bits, int q,
-                                    int carry_width = 0);
+RoundedShares round_mantissa_shares(functions::Evaluator& evaluator, const functions::RingShares& x,
+                                    int bits, int q, int carry_width = 0);
 
 // Exponents in Z_{2^width}, width >= p + 2, less than 2^(width-1) beyond either bound; those of
 // zeros at most the greatest. The result's are of p + 2 bits.
-FloatShares check_float(Evaluator& evaluator, const FloatShares& a, FloatFormat f, int width);
-FloatShares check_float(Evaluator& evaluator, const FloatShares& a, FloatFormat f);
+FloatShares check_float(functions::Evaluator& evaluator, const FloatShares& a, FloatFormat f,
+                        int width);
+FloatShares check_float(functions::Evaluator& evaluator, const FloatShares& a, FloatFormat f);
 
 // ~(x + added) as shares: party 0 holds ~(x0 + added), party 1 -x1.
-RingShares complement(const Evaluator& evaluator, const RingShares& x, u64 added, int bits);
+functions::RingShares complement(const functions::Evaluator& evaluator,
+                                 const functions::RingShares& x, u64 added, int bits);
 
 // mantissa[2 i] and exponent[2 i + 1]: what one bit selects.
-RingShares interleaved(const Evaluator& evaluator, const RingShares& mantissa,
-                       const RingShares& exponent);
+functions::RingShares interleaved(const functions::Evaluator& evaluator,
+                                  const functions::RingShares& mantissa,
+                                  const functions::RingShares& exponent);
 // The width that holds both, and the parts again.
 int pair_width(FloatFormat f);
-RingShares mantissas_of(const Evaluator& evaluator, const RingShares& pairs, FloatFormat f);
-RingShares exponents_of(const Evaluator& evaluator, const RingShares& pairs, FloatFormat f);
+functions::RingShares mantissas_of(const functions::Evaluator& evaluator,
+                                   const functions::RingShares& pairs, FloatFormat f);
+functions::RingShares exponents_of(const functions::Evaluator& evaluator,
+                                   const functions::RingShares& pairs, FloatFormat f);
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -16,7 +16,7 @@
 #include "functions/float/result.h"
 #include "functions/float/tables.h"
 
-namespace privml {
+namespace privml::floating {
 
 struct Saturating {
   Spline spline;    // cells: 32 * (binade of |a|, counted from `least` - 1, within the table)
@@ -44,11 +44,11 @@ inline FloatValue clear_float_tanh(FloatValue a) { return clear_saturating(kTanh
 inline FloatValue clear_float_erf(FloatValue a) { return clear_saturating(kErf, a); }
 
 // The protocols on an Evaluator, and on whole arrays.
-FloatShares tanh_of(Evaluator& evaluator, const FloatShares& a);
-FloatShares erf_of(Evaluator& evaluator, const FloatShares& a);
-void float_tanh(Party& party, FloatView a, FloatSpan out);
-void cost_float_tanh(CostMeter& meter, i64 n);
-void float_erf(Party& party, FloatView a, FloatSpan out);
-void cost_float_erf(CostMeter& meter, i64 n);
+FloatShares tanh_of(functions::Evaluator& evaluator, const FloatShares& a);
+FloatShares erf_of(functions::Evaluator& evaluator, const FloatShares& a);
+void float_tanh(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_tanh(ot::CostMeter& meter, i64 n);
+void float_erf(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_erf(ot::CostMeter& meter, i64 n);
 
-}  // namespace privml
+}  // namespace privml::floating

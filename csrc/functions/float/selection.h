@@ -9,12 +9,12 @@
 // Source         SecFloat (Rathee et al., S&P 2022), section V, "ReLU": one multiplexer.
 #pragma once
 
-#include "functions/float/evaluator.h"
+#include "functions/float/shares.h"
 
-namespace privml {
+namespace privml::floating {
 
-void float_select(Party& party, std::span<const u8> bits, FloatView a, FloatFormat f,
+void float_select(ot::Party& party, std::span<const u8> bits, FloatView a, FloatFormat f,
                   FloatSpan out);
-void cost_float_select(CostMeter& meter, i64 n, FloatFormat f);
+void cost_float_select(ot::CostMeter& meter, i64 n, FloatFormat f);
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -3,10 +3,11 @@
 
 #include "functions/float/testing/functions.h"
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
-using namespace testing;
+using namespace floating::testing;
+using namespace twopc::testing;
 
 void expect_selected(const Values& values, FloatFormat f, const OtKind& ot = {}) {
   const i64 n = std::ssize(values);
@@ -20,12 +21,12 @@ void expect_selected(const Values& values, FloatFormat f, const OtKind& ot = {})
     shares[1][i] = shares[0][i] ^ bits[i];
   }
   Both<FloatVector> out{FloatVector(n), FloatVector(n)};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     float_select(party, shares[party.rank], a[party.rank], f, out[party.rank]);
   });
   const Values results = reconstruct_floats(out, f);
   for (i64 i = 0; i < n; ++i) ASSERT_EQ(results[i], bits[i] ? values[i] : float_zero(f));
-  expect_cost_equals(outcome, [&](CostMeter& meter) { cost_float_select(meter, n, f); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) { cost_float_select(meter, n, f); });
 }
 
 TEST(FloatSelect, EveryValueOfASmallFormat) {
@@ -44,4 +45,4 @@ TEST(FloatSelect, RandomValuesOfUsualFormats) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::floating

@@ -1,47 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/float/sigmoid.h"
 
-namespace privml {
+namespace privml::floating {
 
-FloatShares sigmoid_of(Evaluator& evaluator, const FloatShares& a) {
+FloatShares sigmoid_of(functions::Evaluator& evaluator, const FloatShares& a) {
   const i64 n = evaluator.n;
   const FixedMagnitude t = fixed_magnitude(evaluator, a, kExponentScale);
-  const RingShares minus =
+  const functions::RingShares minus =
       evaluator.map(n, kReductionBits, [&](i64 i) { return u64{0} - t.wide[i]; });
   const PowerShares power = natural_power(evaluator, minus, 0);
-  const RingShares place =
+  const functions::RingShares place =
       evaluator.truncate_reduce(t.magnitude, kExponentScale + 7, kExponentScale - 28);
-  const RingShares ratio = spline(evaluator, kLogistic, place);
-  const FactorFormat factor{kSplineBits, false, true};
-  const RingShares small =
+  const functions::RingShares ratio = spline(evaluator, kLogistic, place);
+  const twopc::FactorFormat factor{kSplineBits, false, true};
+  const functions::RingShares small =
       multiply_and_cut(evaluator, power.v, factor, ratio, factor, kResultBits, 28);
 
-  RingShares changes = evaluator.ring(2 * n);
+  functions::RingShares changes = evaluator.ring(2 * n);
   evaluator.local(n, [&](i64 i) {
     changes[2 * i] = small[i] - ratio[i];
     changes[2 * i + 1] = power.exponent[i];
   });
   constexpr int kExponentBits = kFloat32.exponent_bits();
-  const Selected chosen =
+  const functions::Selected chosen =
       evaluator.select({{a.sign, changes, 2, kResultBits}}, {{a.sign, kExponentBits}});
-  const RingShares& change = chosen.selections[0];
+  const functions::RingShares& change = chosen.selections[0];
   const u64 one = evaluator.constant(1);
-  const RingShares v =
+  const functions::RingShares v =
       evaluator.map(n, kResultBits, [&](i64 i) { return ratio[i] + change[2 * i]; });
-  const RingShares e =
+  const functions::RingShares e =
       evaluator.map(n, kExponentBits, [&](i64 i) { return change[2 * i + 1] - one; });
   // Beyond the range both are those of 1/2.
-  const RingShares end = evaluator.map(
+  const functions::RingShares end = evaluator.map(
       n, kExponentBits, [&](i64 i) { return one - kBeyond * chosen.conversions[0][i]; });
-  const RingShares to_end = evaluator.select(t.large, end, kExponentBits);
+  const functions::RingShares to_end = evaluator.select(t.large, end, kExponentBits);
   FloatShares r = round_result(evaluator, e, v);
   r.exponent = evaluator.map(n, kExponentBits, [&](i64 i) { return r.exponent[i] + to_end[i]; });
   return finish_by_exponent(evaluator, r);
 }
 
-void float_sigmoid(Party& party, FloatView a, FloatSpan out) {
+void float_sigmoid(ot::Party& party, FloatView a, FloatSpan out) {
   run_function(party, a, out, sigmoid_of);
 }
-void cost_float_sigmoid(CostMeter& meter, i64 n) { cost_function(meter, n, sigmoid_of); }
+void cost_float_sigmoid(ot::CostMeter& meter, i64 n) { cost_function(meter, n, sigmoid_of); }
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -12,7 +12,7 @@
 
 #include "functions/float/exponential.h"
 
-namespace privml {
+namespace privml::floating {
 
 inline FloatValue clear_float_sigmoid(FloatValue a) {
   const i64 t = static_cast<i64>(clear_fixed_magnitude(a) >> (kPowerScale - kExponentScale));
@@ -27,8 +27,8 @@ inline FloatValue clear_float_sigmoid(FloatValue a) {
 }
 
 // The protocol on an Evaluator, and on whole arrays.
-FloatShares sigmoid_of(Evaluator& evaluator, const FloatShares& a);
-void float_sigmoid(Party& party, FloatView a, FloatSpan out);
-void cost_float_sigmoid(CostMeter& meter, i64 n);
+FloatShares sigmoid_of(functions::Evaluator& evaluator, const FloatShares& a);
+void float_sigmoid(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_sigmoid(ot::CostMeter& meter, i64 n);
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -18,7 +18,7 @@
 #include "functions/float/result.h"
 #include "functions/float/tables.h"
 
-namespace privml {
+namespace privml::floating {
 
 inline constexpr int kAngleBits = 38;  // of a mod 2: the integer bit and 37 fraction bits
 inline constexpr int kLeastAngleExponent = -14,
@@ -44,11 +44,11 @@ inline FloatValue clear_float_sin_pi(FloatValue a) { return clear_sine_of(a, fal
 inline FloatValue clear_float_cos_pi(FloatValue a) { return clear_sine_of(a, true); }
 
 // The protocols on an Evaluator, and on whole arrays.
-FloatShares sin_pi_of(Evaluator& evaluator, const FloatShares& a);
-FloatShares cos_pi_of(Evaluator& evaluator, const FloatShares& a);
-void float_sin_pi(Party& party, FloatView a, FloatSpan out);
-void cost_float_sin_pi(CostMeter& meter, i64 n);
-void float_cos_pi(Party& party, FloatView a, FloatSpan out);
-void cost_float_cos_pi(CostMeter& meter, i64 n);
+FloatShares sin_pi_of(functions::Evaluator& evaluator, const FloatShares& a);
+FloatShares cos_pi_of(functions::Evaluator& evaluator, const FloatShares& a);
+void float_sin_pi(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_sin_pi(ot::CostMeter& meter, i64 n);
+void float_cos_pi(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_cos_pi(ot::CostMeter& meter, i64 n);
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -5,13 +5,13 @@
 #include <bit>
 #include <cstdlib>
 
-namespace privml {
+namespace privml::floating {
 namespace {
 
 // Formats of the coefficients by power, and the widths of the partial sums: |sum i| is below
 // 2^(partial[i] - 2).
 struct Widths {
-  std::vector<WordFormat> coefficients;
+  std::vector<twopc::WordFormat> coefficients;
   std::vector<int> partial;
 };
 
@@ -41,8 +41,9 @@ Widths widths(const Spline& f) {
 }
 
 // The coefficients of every element's cell, as XOR-shared words by power.
-std::vector<RingShares> coefficients(Evaluator& evaluator, const Spline& f, const Widths& w,
-                                     const RingShares& cell) {
+std::vector<functions::RingShares> coefficients(functions::Evaluator& evaluator, const Spline& f,
+                                                const Widths& w,
+                                                const functions::RingShares& cell) {
   struct Field {
     std::size_t group;
     int shift;
@@ -63,8 +64,9 @@ std::vector<RingShares> coefficients(Evaluator& evaluator, const Spline& f, cons
   }
   std::vector<WordTable> tables;
   for (std::size_t g = 0; g < words.size(); ++g) tables.push_back({words[g], used[g]});
-  const std::vector<RingShares> found = lookup_words(evaluator, tables, cell, f.index_bits);
-  std::vector<RingShares> out;
+  const std::vector<functions::RingShares> found =
+      lookup_words(evaluator, tables, cell, f.index_bits);
+  std::vector<functions::RingShares> out;
   for (int i = 0; i <= f.degree; ++i)
     out.push_back(
         field_at(evaluator, found[fields[i].group], fields[i].shift, w.coefficients[i].bits));
@@ -78,23 +80,25 @@ int spline_place_ring(const Spline& f) {
   return f.place_bits + *std::max_element(w.partial.begin(), w.partial.end() - 1);
 }
 
-RingShares spline_at(Evaluator& evaluator, const Spline& f, const RingShares& cell,
-                     const RingShares& place) {
+functions::RingShares spline_at(functions::Evaluator& evaluator, const Spline& f,
+                                const functions::RingShares& cell,
+                                const functions::RingShares& place) {
   const Widths w = widths(f);
-  const std::vector<RingShares> c = coefficients(evaluator, f, w, cell);
+  const std::vector<functions::RingShares> c = coefficients(evaluator, f, w, cell);
   const int d = f.degree, place_bits = f.place_bits;
-  const LinearShape first{w.coefficients[d - 1], place_bits, w.coefficients[d],
-                          w.partial[d - 1] + place_bits};
-  RingShares sum = evaluator.linear_words(first, c[d - 1], c[d], place);
+  const twopc::LinearShape first{w.coefficients[d - 1], place_bits, w.coefficients[d],
+                                 w.partial[d - 1] + place_bits};
+  functions::RingShares sum = evaluator.linear_words(first, c[d - 1], c[d], place);
   for (int i = d - 1; i > 0; --i) {
     const int bits = w.partial[i], ring = w.partial[i - 1] + place_bits;
     const u64 offset = u64{1} << (bits - 2), own = evaluator.constant(offset);
-    const RingShares whole = evaluator.truncate_reduce(sum, bits + place_bits, place_bits);
-    const RingShares partial =
+    const functions::RingShares whole =
+        evaluator.truncate_reduce(sum, bits + place_bits, place_bits);
+    const functions::RingShares partial =
         evaluator.map(evaluator.n, bits, [&](i64 k) { return whole[k] + own; });
-    const RingShares product =
+    const functions::RingShares product =
         evaluator.multiply(partial, {bits, false, true}, place, {ring, false, false}, ring);
-    const RingShares constant =
+    const functions::RingShares constant =
         evaluator.word_to_ring(c[i - 1], w.coefficients[i - 1], ring - place_bits);
     sum = evaluator.map(evaluator.n, ring, [&](i64 k) {
       return product[k] - offset * place[k] + (constant[k] << place_bits);
@@ -103,10 +107,11 @@ RingShares spline_at(Evaluator& evaluator, const Spline& f, const RingShares& ce
   return evaluator.truncate_reduce(sum, kSplineBits + place_bits, place_bits);
 }
 
-RingShares spline(Evaluator& evaluator, const Spline& f, const RingShares& x) {
-  const Evaluator::Split parts =
+functions::RingShares spline(functions::Evaluator& evaluator, const Spline& f,
+                             const functions::RingShares& x) {
+  const functions::Evaluator::Split parts =
       evaluator.split_number(x, f.index_bits + f.place_bits, f.place_bits, spline_place_ring(f));
   return spline_at(evaluator, f, parts.high, parts.low);
 }
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -17,7 +17,7 @@
 
 #include "functions/float/function_operations.h"
 
-namespace privml {
+namespace privml::floating {
 
 struct Spline {
   int index_bits;
@@ -38,9 +38,11 @@ inline i64 clear_spline(const Spline& f, u64 x) {
 // In Z_{2^kSplineBits}: all values of a table's function lie in [0, 2^30). From x, or from shares
 // of the cell in Z_{2^index_bits} (higher bits are ignored) and of w in Z_{2^spline_place_ring(f)}.
 inline constexpr int kSplineBits = 31;
-RingShares spline(Evaluator& evaluator, const Spline& f, const RingShares& x);
+functions::RingShares spline(functions::Evaluator& evaluator, const Spline& f,
+                             const functions::RingShares& x);
 int spline_place_ring(const Spline& f);
-RingShares spline_at(Evaluator& evaluator, const Spline& f, const RingShares& cell,
-                     const RingShares& place);
+functions::RingShares spline_at(functions::Evaluator& evaluator, const Spline& f,
+                                const functions::RingShares& cell,
+                                const functions::RingShares& place);
 
-}  // namespace privml
+}  // namespace privml::floating

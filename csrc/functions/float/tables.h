@@ -4,7 +4,7 @@
 
 #include "functions/float/spline.h"
 
-namespace privml {
+namespace privml::floating {
 
 inline constexpr std::int32_t kSineTable[] = {
 #include "functions/float/tables/sine.inc"
@@ -56,4 +56,4 @@ inline constexpr Spline kErfSpline{9, 18, 3, kErfTable};
 inline constexpr Spline kLogistic{10, 25, 4, kLogisticTable};
 inline constexpr Spline kGelu{10, 23, 3, kGeluTable};
 
-}  // namespace privml
+}  // namespace privml::floating

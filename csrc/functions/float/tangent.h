@@ -16,7 +16,7 @@
 #include "functions/float/result.h"
 #include "functions/float/tables.h"
 
-namespace privml {
+namespace privml::floating {
 
 inline FloatValue clear_float_tan_pi(FloatValue a) {
   constexpr int kBits = 37;  // fraction bits of a mod 1
@@ -39,8 +39,8 @@ inline FloatValue clear_float_tan_pi(FloatValue a) {
 }
 
 // The protocol on an Evaluator, and on whole arrays.
-FloatShares tan_pi_of(Evaluator& evaluator, const FloatShares& a);
-void float_tan_pi(Party& party, FloatView a, FloatSpan out);
-void cost_float_tan_pi(CostMeter& meter, i64 n);
+FloatShares tan_pi_of(functions::Evaluator& evaluator, const FloatShares& a);
+void float_tan_pi(ot::Party& party, FloatView a, FloatSpan out);
+void cost_float_tan_pi(ot::CostMeter& meter, i64 n);
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -7,7 +7,7 @@
 
 #include "functions/float/format.h"
 
-namespace privml {
+namespace privml::floating {
 
 struct FloatValue {
   bool zero = true;
@@ -77,4 +77,4 @@ inline double double_from_value(FloatValue v, FloatFormat f) {
   return v.sign ? -magnitude : magnitude;
 }
 
-}  // namespace privml
+}  // namespace privml::floating

@@ -7,7 +7,7 @@
 
 #include "functions/float/format.h"
 
-namespace privml {
+namespace privml::floating {
 
 inline void expect_word_format(FloatFormat f) {
   expect_float_format(f);
@@ -37,4 +37,4 @@ inline void pack_words(FloatView in, FloatFormat f, int rank, std::span<u64> wor
   }
 }
 
-}  // namespace privml
+}  // namespace privml::floating

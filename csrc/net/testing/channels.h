@@ -7,7 +7,7 @@
 
 #include "base/types.h"
 
-namespace privml::testing {
+namespace privml::net::testing {
 
 // For what happens at once unless something is broken.
 inline constexpr std::chrono::seconds kPatience{60};
@@ -19,4 +19,4 @@ inline std::vector<u8> pattern(size_t size, u8 start) {
   return bytes;
 }
 
-}  // namespace privml::testing
+}  // namespace privml::net::testing

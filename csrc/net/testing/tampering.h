@@ -10,7 +10,7 @@
 
 #include "net/channel.h"
 
-namespace privml::testing {
+namespace privml::net::testing {
 
 // Everything that a party writes between two of its reads is one message; messages are numbered
 // from 0, bits of a message from its first byte's least significant one.
@@ -68,4 +68,4 @@ class TamperingChannel final : public Channel {
   bool flipped_ = false;
 };
 
-}  // namespace privml::testing
+}  // namespace privml::net::testing

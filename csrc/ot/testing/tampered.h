@@ -6,7 +6,7 @@
 #include "net/testing/tampering.h"
 #include "ot/testing/parties.h"
 
-namespace privml::testing {
+namespace privml::ot::testing {
 
 // How a party's run ended: normally, by SecurityAbort, by ProtocolError, by PeerDisconnected. Any
 // other exception passes through.
@@ -24,12 +24,13 @@ struct TamperedRun {
 
 // Runs body(rank, channel) at both parties, flipping what `flip` says in the messages of party
 // `tampered`. A party that fails closes its channel.
-inline TamperedRun run_tampered_pair(int tampered, std::optional<Flip> flip,
-                                     const std::function<void(int, Channel&)>& body) {
-  auto [first, second] = make_memory_channels();
-  std::array<std::unique_ptr<Channel>, 2> channels{std::move(first), std::move(second)};
-  auto wrapped = std::make_unique<TamperingChannel>(std::move(channels[tampered]), flip);
-  const TamperingChannel& observed = *wrapped;
+inline TamperedRun run_tampered_pair(int tampered, std::optional<net::testing::Flip> flip,
+                                     const std::function<void(int, net::Channel&)>& body) {
+  auto [first, second] = net::make_memory_channels();
+  std::array<std::unique_ptr<net::Channel>, 2> channels{std::move(first), std::move(second)};
+  auto wrapped =
+      std::make_unique<net::testing::TamperingChannel>(std::move(channels[tampered]), flip);
+  const net::testing::TamperingChannel& observed = *wrapped;
   channels[tampered] = std::move(wrapped);
   TamperedRun run;
   run_pair(
@@ -58,12 +59,13 @@ inline TamperedRun run_tampered_pair(int tampered, std::optional<Flip> flip,
 }
 
 // The same for body(party) after the set-up with `config`.
-inline TamperedRun run_tampered(const OtConfig& config, int tampered, std::optional<Flip> flip,
+inline TamperedRun run_tampered(const OtConfig& config, int tampered,
+                                std::optional<net::testing::Flip> flip,
                                 const std::function<void(Party&)>& body) {
-  return run_tampered_pair(tampered, flip, [&](int rank, Channel& channel) {
+  return run_tampered_pair(tampered, flip, [&](int rank, net::Channel& channel) {
     const auto resources = make_party_resources(channel, rank, config);
     body(resources->party());
   });
 }
 
-}  // namespace privml::testing
+}  // namespace privml::ot::testing

@@ -49,8 +49,8 @@ TYPED_TEST(Spdz2kArithmetic, ProductsAndSquares) {
     ASSERT_EQ(square_values[i], low_bits(x[i] * x[i], R::k));
   }
   CostMeter meter;
-  cost_multiply<R>(meter, n);
-  cost_square<R>(meter, n);
+  multiply<R>({meter, n}, {}, {}, {});
+  square<R>({meter, n}, {}, {});
   EXPECT_EQ(meter.bytes[0], n * 3 * R::k / 8);
   cost_check<R>(meter);
   expect_cost_equals(outcome, meter);
@@ -98,12 +98,12 @@ TYPED_TEST(Spdz2kArithmetic, MatrixProductsInParts) {
       }
     }
     CostMeter meter;
-    cost_multiply_matrices<R>(meter, shape, n);
+    multiply_matrices<R>({meter, 0}, {}, {}, shape, n, {});
     cost_check<R>(meter);
     expect_cost_equals(outcome, meter);
   }
   CostMeter meter;  // a convolution's factors are opened once
-  cost_multiply_matrices<R>(meter, {6, 25, 784}, 1);
+  multiply_matrices<R>({meter, 0}, {}, {}, {6, 25, 784}, 1, {});
   EXPECT_EQ(meter.bytes[0], (6 * 25 + 25 * 784) * R::k / 8);
   EXPECT_EQ(meter.depth[0], 1);
   EXPECT_EQ(meter.demand.triples, 0);
@@ -119,7 +119,7 @@ TYPED_TEST(Spdz2kArithmetic, ProductsInPlaceAndInParts) {
   const Words values = reconstruct<R>(a, R::k);
   for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(values[i], low_bits(x[i] * x[i], R::k));
   CostMeter meter;
-  cost_multiply<R>(meter, std::ssize(x));
+  multiply<R>({meter, std::ssize(x)}, {}, {}, {});
   EXPECT_EQ(meter.depth[0], 2);
   expect_cost_equals(outcome, meter);
 }
@@ -151,8 +151,8 @@ TYPED_TEST(Spdz2kArithmetic, BitsTimesBitsAndToNumbers) {
     ASSERT_EQ(words[i], x[i]);
   }
   CostMeter meter;
-  cost_and_bits<R>(meter, 2 * n);
-  cost_bits_to_ring<R>(meter, n);
+  and_bits<R>({meter, 2 * n}, {}, {}, {});
+  bits_to_ring<R>({meter, n}, {}, {});
   EXPECT_EQ(meter.bytes[0], packed_bytes(4 * n, 1) + packed_bytes(n, 1));
   cost_check<R>(meter);
   expect_cost_equals(outcome, meter);

@@ -68,19 +68,21 @@ void single_bit(const u64* c, int position, const W* r, W one, i64 n, W* ordered
 template <class R>
 class Tree {
  public:
-  Tree(const Session<R>& session, const PublicComparison<R>& comparison)
-      : comparison_(comparison),
-        one_{static_cast<typename R::BitWord>(session.rank == 0), session.bit_alpha()},
-        n_(std::ssize(comparison.c)) {
+  Tree(Side<R> side, const PublicComparison<R>& comparison)
+      : side_(side),
+        comparison_(comparison),
+        one_{static_cast<typename R::BitWord>(side.rank() == 0), side.bit_alpha()},
+        n_(side.count(comparison.c)) {
     expect(comparison.width >= 1 && comparison.width <= R::k, "comparison: width must be in 1..k");
-    expect(comparison.bits.size() == n_ * comparison.width && comparison.result.size() == n_ &&
-               (comparison.equal.size() == 0 || comparison.equal.size() == n_),
-           "comparison: lengths differ");
+    side.expect_lengths(comparison.bits.size() == n_ * comparison.width &&
+                            comparison.result.size() == n_ &&
+                            comparison.equal.size() == (comparison.with_equal ? n_ : 0),
+                        "comparison: lengths differ");
     const i64 count = ceil_div(comparison.width, 2);
-    ordered_.resize(count * n_);
-    equal_.resize(count * n_);
+    ordered_ = side.bits(count * n_);
+    equal_ = side.bits(count * n_);
     for (i64 j = 0; j < count; ++j) {
-      nodes_.push_back({ordered_.part(j * n_, n_), equal_.part(j * n_, n_)});
+      nodes_.push_back({side.part(ordered_, j * n_, n_), side.part(equal_, j * n_, n_)});
     }
   }
 
@@ -91,6 +93,7 @@ class Tree {
   }
 
   void finish_first_level() {
+    if (side_.metering()) return;
     if (comparison_.order == Order::less) {
       join_all<Order::less>();
     } else {
@@ -104,7 +107,7 @@ class Tree {
     for (std::size_t j = 0; j + 1 < nodes_.size(); j += 2) {
       const Node<R>&low = nodes_[j], &high = nodes_[j + 1];
       gates.push_back({high.equal, low.ordered, high.ordered, true});
-      if (j > 0 || comparison_.equal.size() > 0) {
+      if (j > 0 || comparison_.with_equal) {
         gates.push_back({high.equal, low.equal, high.equal});
       }
       joined.push_back(high);
@@ -117,7 +120,7 @@ class Tree {
 
   void finish() {
     for_each_share([](auto x) { return x; }, comparison_.result, nodes_[0].ordered);
-    if (comparison_.equal.size() > 0) {
+    if (comparison_.with_equal) {
       for_each_share([](auto x) { return x; }, comparison_.equal, nodes_[0].equal);
     }
   }
@@ -125,7 +128,7 @@ class Tree {
  private:
   using BitWord = typename R::BitWord;
 
-  BitView<R> plane(int j) const { return comparison_.bits.part(j * n_, n_); }
+  BitView<R> plane(int j) const { return side_.part(comparison_.bits, j * n_, n_); }
 
   template <Order order>
   void join_all() {
@@ -149,6 +152,7 @@ class Tree {
     }
   }
 
+  Side<R> side_;
   PublicComparison<R> comparison_;
   std::array<BitWord, 2> one_;  // this party's share and MAC share of 1
   i64 n_;
@@ -159,13 +163,13 @@ class Tree {
 }  // namespace
 
 template <class R>
-void compare_public(Session<R>& session, std::span<const PublicComparison<R>> comparisons) {
+void compare_public(Side<R> side, std::span<const PublicComparison<R>> comparisons) {
   std::vector<Tree<R>> trees;
   trees.reserve(comparisons.size());
-  for (const auto& comparison : comparisons) trees.emplace_back(session, comparison);
+  for (const auto& comparison : comparisons) trees.emplace_back(side, comparison);
   std::vector<AndGate<R>> gates;
   for (const Tree<R>& tree : trees) tree.add_first_gates(gates);
-  and_gates<R>(session, gates);
+  and_gates<R>(side, gates);
   for (Tree<R>& tree : trees) tree.finish_first_level();
   for (;;) {
     gates.clear();
@@ -173,59 +177,29 @@ void compare_public(Session<R>& session, std::span<const PublicComparison<R>> co
       if (!tree.done()) tree.add_gates(gates);
     }
     if (gates.empty()) break;
-    and_gates<R>(session, gates);
+    and_gates<R>(side, gates);
   }
   for (Tree<R>& tree : trees) tree.finish();
 }
 
 template <class R>
-void cost_compare_public(CostMeter& meter, i64 n, std::span<const ComparisonCost> comparisons) {
-  std::vector<i64> nodes;
-  i64 gates = 0;
-  for (const ComparisonCost& comparison : comparisons) {
-    gates += comparison.width / 2;
-    nodes.push_back(ceil_div(comparison.width, 2));
-  }
-  cost_and_bits<R>(meter, gates * n);
-  for (;;) {
-    gates = 0;
-    for (std::size_t j = 0; j < nodes.size(); ++j) {
-      const i64 pairs = nodes[j] / 2;
-      if (pairs > 0) gates += 2 * pairs - (comparisons[j].equal ? 0 : 1);
-      nodes[j] -= pairs;
-    }
-    if (gates == 0) break;
-    cost_and_bits<R>(meter, gates * n);
-  }
-}
-
-template <class R>
-void bit_less_than(Session<R>& session, std::span<const u64> c, BitView<R> bits, int width,
+void bit_less_than(Side<R> side, std::span<const u64> c, BitView<R> bits, int width,
                    BitSpan<R> out) {
   const PublicComparison<R> comparison{c, bits, width, Order::less, out};
-  compare_public<R>(session, {&comparison, 1});
+  compare_public<R>(side, {&comparison, 1});
 }
 
 template <class R>
-void bit_greater_than(Session<R>& session, std::span<const u64> c, BitView<R> bits, int width,
+void bit_greater_than(Side<R> side, std::span<const u64> c, BitView<R> bits, int width,
                       BitSpan<R> out) {
   const PublicComparison<R> comparison{c, bits, width, Order::greater, out};
-  compare_public<R>(session, {&comparison, 1});
+  compare_public<R>(side, {&comparison, 1});
 }
 
-template <class R>
-void cost_bit_less_than(CostMeter& meter, i64 n, int width) {
-  const ComparisonCost comparison{width};
-  cost_compare_public<R>(meter, n, {&comparison, 1});
-}
-
-#define PRIVML_INSTANTIATE(R)                                                                     \
-  template void compare_public<R>(Session<R>&, std::span<const PublicComparison<R>>);             \
-  template void cost_compare_public<R>(CostMeter&, i64, std::span<const ComparisonCost>);         \
-  template void bit_less_than<R>(Session<R>&, std::span<const u64>, BitView<R>, int, BitSpan<R>); \
-  template void bit_greater_than<R>(Session<R>&, std::span<const u64>, BitView<R>, int,           \
-                                    BitSpan<R>);                                                  \
-  template void cost_bit_less_than<R>(CostMeter&, i64, int);
+#define PRIVML_INSTANTIATE(R)                                                                 \
+  template void compare_public<R>(Side<R>, std::span<const PublicComparison<R>>);             \
+  template void bit_less_than<R>(Side<R>, std::span<const u64>, BitView<R>, int, BitSpan<R>); \
+  template void bit_greater_than<R>(Side<R>, std::span<const u64>, BitView<R>, int, BitSpan<R>);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

@@ -11,15 +11,14 @@
 // Source         the carry tree of Damgard et al. (TCC 2006) as used by "New primitives", Fig. 6.
 #pragma once
 
-#include "spdz2k/shares/cost.h"
-#include "spdz2k/shares/session.h"
+#include "spdz2k/shares/side.h"
 
 namespace privml::spdz2k {
 
 enum class Order { less, greater };
 
 // One comparison of several numbers with the bits in `width` planes: at the end `result` is [c < r]
-// or [c > r] and, if wanted (not empty), `equal` is [c = r].
+// or [c > r] and, with `with_equal`, `equal` is [c = r].
 template <class R>
 struct PublicComparison {
   std::span<const u64> c;
@@ -27,27 +26,19 @@ struct PublicComparison {
   int width;
   Order order;
   BitSpan<R> result, equal{};
+  bool with_equal = false;
 };
 
 // Several comparisons of as many numbers each, level by level together.
 template <class R>
-void compare_public(Session<R>& session, std::span<const PublicComparison<R>> comparisons);
-
-struct ComparisonCost {
-  int width;
-  bool equal = false;
-};
-template <class R>
-void cost_compare_public(CostMeter& meter, i64 n, std::span<const ComparisonCost> comparisons);
+void compare_public(Side<R> side, std::span<const PublicComparison<R>> comparisons);
 
 // 1 <= width <= k; throws InvalidArgument otherwise and if lengths differ.
 template <class R>
-void bit_less_than(Session<R>& session, std::span<const u64> c, BitView<R> bits, int width,
+void bit_less_than(Side<R> side, std::span<const u64> c, BitView<R> bits, int width,
                    BitSpan<R> out);
 template <class R>
-void bit_greater_than(Session<R>& session, std::span<const u64> c, BitView<R> bits, int width,
+void bit_greater_than(Side<R> side, std::span<const u64> c, BitView<R> bits, int width,
                       BitSpan<R> out);
-template <class R>
-void cost_bit_less_than(CostMeter& meter, i64 n, int width);
 
 }  // namespace privml::spdz2k

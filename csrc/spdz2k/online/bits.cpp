@@ -19,10 +19,8 @@ void combine(const W* x, const W* y, const W* z, const u8* d, const u8* e, W one
   }
 }
 
-}  // namespace
-
 template <class R>
-void and_gates(Session<R>& session, std::span<const AndGate<R>> gates) {
+void run_gates(Session<R>& session, std::span<const AndGate<R>> gates) {
   using BitWord = typename R::BitWord;
   i64 n = 0;
   for (const AndGate<R>& gate : gates) {
@@ -59,20 +57,7 @@ void and_gates(Session<R>& session, std::span<const AndGate<R>> gates) {
 }
 
 template <class R>
-void and_bits(Session<R>& session, BitView<R> x, BitView<R> y, BitSpan<R> out) {
-  const AndGate<R> gate{x, y, out};
-  and_gates<R>(session, {&gate, 1});
-}
-
-template <class R>
-void cost_and_bits(CostMeter& meter, i64 n) {
-  if (n == 0) return;
-  meter.demand.bit_triples += n;
-  cost_open_bits<R>(meter, 2 * n);
-}
-
-template <class R>
-void bits_to_ring(Session<R>& session, BitView<R> x, WordSpan<R> out) {
+void run_bits_to_ring(Session<R>& session, BitView<R> x, WordSpan<R> out) {
   using Word = typename R::Word;
   const i64 n = out.size();
   expect(x.size() == n, "bits_to_ring: lengths differ");
@@ -90,18 +75,39 @@ void bits_to_ring(Session<R>& session, BitView<R> x, WordSpan<R> out) {
   }
 }
 
+}  // namespace
+
 template <class R>
-void cost_bits_to_ring(CostMeter& meter, i64 n) {
-  meter.demand.bits += n;
-  cost_open_bits<R>(meter, n);
+void and_gates(Side<R> side, std::span<const AndGate<R>> gates) {
+  side.call([&](auto& session) { run_gates<R>(session, gates); },
+            [&](CostMeter& meter) {
+              const i64 n = std::ssize(gates) * side.count(gates);
+              if (n == 0) return;
+              meter.demand.bit_triples += n;
+              cost_open_bits<R>(meter, 2 * n);
+            });
 }
 
-#define PRIVML_INSTANTIATE(R)                                                 \
-  template void and_gates<R>(Session<R>&, std::span<const AndGate<R>>);       \
-  template void and_bits<R>(Session<R>&, BitView<R>, BitView<R>, BitSpan<R>); \
-  template void cost_and_bits<R>(CostMeter&, i64);                            \
-  template void bits_to_ring<R>(Session<R>&, BitView<R>, WordSpan<R>);        \
-  template void cost_bits_to_ring<R>(CostMeter&, i64);
+template <class R>
+void and_bits(Side<R> side, BitView<R> x, BitView<R> y, BitSpan<R> out) {
+  const AndGate<R> gate{x, y, out};
+  and_gates<R>(side, {&gate, 1});
+}
+
+template <class R>
+void bits_to_ring(Side<R> side, BitView<R> x, WordSpan<R> out) {
+  side.call([&](auto& session) { run_bits_to_ring<R>(session, x, out); },
+            [&](CostMeter& meter) {
+              const i64 n = side.count(out);
+              meter.demand.bits += n;
+              cost_open_bits<R>(meter, n);
+            });
+}
+
+#define PRIVML_INSTANTIATE(R)                                             \
+  template void and_gates<R>(Side<R>, std::span<const AndGate<R>>);       \
+  template void and_bits<R>(Side<R>, BitView<R>, BitView<R>, BitSpan<R>); \
+  template void bits_to_ring<R>(Side<R>, BitView<R>, WordSpan<R>);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

@@ -9,8 +9,7 @@
 // Source         bits_to_ring: "New primitives", Fig. 4.
 #pragma once
 
-#include "spdz2k/shares/cost.h"
-#include "spdz2k/shares/session.h"
+#include "spdz2k/shares/side.h"
 
 namespace privml::spdz2k {
 
@@ -23,17 +22,13 @@ struct AndGate {
   bool accumulate = false;
 };
 
-// All throw InvalidArgument if lengths differ.
+// All throw InvalidArgument if lengths differ. On a meter the gates are of one length.
 template <class R>
-void and_gates(Session<R>& session, std::span<const AndGate<R>> gates);
+void and_gates(Side<R> side, std::span<const AndGate<R>> gates);
 template <class R>
-void and_bits(Session<R>& session, BitView<R> x, BitView<R> y, BitSpan<R> out);
-template <class R>
-void cost_and_bits(CostMeter& meter, i64 n);
+void and_bits(Side<R> side, BitView<R> x, BitView<R> y, BitSpan<R> out);
 
 template <class R>
-void bits_to_ring(Session<R>& session, BitView<R> x, WordSpan<R> out);
-template <class R>
-void cost_bits_to_ring(CostMeter& meter, i64 n);
+void bits_to_ring(Side<R> side, BitView<R> x, WordSpan<R> out);
 
 }  // namespace privml::spdz2k

@@ -20,39 +20,27 @@
 //                shared bit.
 #pragma once
 
-#include "spdz2k/shares/cost.h"
-#include "spdz2k/shares/session.h"
+#include "spdz2k/shares/side.h"
 
 namespace privml::spdz2k {
 
 // All take 1 <= width <= k and throw InvalidArgument otherwise and if lengths differ.
 template <class R>
-void most_significant_bit(Session<R>& session, WordView<R> x, int width, BitSpan<R> out);
-template <class R>
-void cost_most_significant_bit(CostMeter& meter, i64 n, int width);
+void most_significant_bit(Side<R> side, WordView<R> x, int width, BitSpan<R> out);
 
 enum class Range { restricted, full };
 
 template <class R>
-void less_than_bits(Session<R>& session, WordView<R> x, WordView<R> y, int width, Range range,
+void less_than_bits(Side<R> side, WordView<R> x, WordView<R> y, int width, Range range,
                     BitSpan<R> out);
-template <class R>
-void cost_less_than_bits(CostMeter& meter, i64 n, int width, Range range);
 
 template <class R>
-void less_than(Session<R>& session, WordView<R> x, WordView<R> y, int width, Range range,
-               WordSpan<R> out);
-template <class R>
-void cost_less_than(CostMeter& meter, i64 n, int width, Range range);
+void less_than(Side<R> side, WordView<R> x, WordView<R> y, int width, Range range, WordSpan<R> out);
 
 template <class R>
-void equal_zero_bits(Session<R>& session, WordView<R> x, int width, BitSpan<R> out);
-template <class R>
-void cost_equal_zero_bits(CostMeter& meter, i64 n, int width);
+void equal_zero_bits(Side<R> side, WordView<R> x, int width, BitSpan<R> out);
 
 template <class R>
-void equal_zero(Session<R>& session, WordView<R> x, int width, WordSpan<R> out);
-template <class R>
-void cost_equal_zero(CostMeter& meter, i64 n, int width);
+void equal_zero(Side<R> side, WordView<R> x, int width, WordSpan<R> out);
 
 }  // namespace privml::spdz2k

@@ -59,7 +59,8 @@ TYPED_TEST(Spdz2kComparison, PublicAgainstSharedBits) {
       bit_less_than<R>(session, c, planes[rank], width, less[rank]);
       const std::array<PublicComparison<R>, 2> comparisons{
           PublicComparison<R>{c, planes[rank], width, Order::greater, greater[rank]},
-          PublicComparison<R>{c, planes[rank], width, Order::less, also_less[rank], equal[rank]}};
+          PublicComparison<R>{c, planes[rank], width, Order::less, also_less[rank], equal[rank],
+                              true}};
       compare_public<R>(session, comparisons);
       check(session);
     });
@@ -72,9 +73,11 @@ TYPED_TEST(Spdz2kComparison, PublicAgainstSharedBits) {
       ASSERT_EQ(is_equal[i], c[i] == r[i]) << "width " << width;
     }
     CostMeter meter;
-    cost_bit_less_than<R>(meter, n, width);
-    cost_compare_public<R>(meter, n,
-                           std::array{ComparisonCost{width}, ComparisonCost{width, true}});
+    bit_less_than<R>({meter, n}, {}, {}, width, {});
+    const std::array<PublicComparison<R>, 2> alike{
+        PublicComparison<R>{{}, {}, width, Order::greater, {}},
+        PublicComparison<R>{{}, {}, width, Order::less, {}, {}, true}};
+    compare_public<R>({meter, n}, alike);
     cost_check<R>(meter);
     expect_cost_equals(outcome, meter);
   }
@@ -105,9 +108,9 @@ TYPED_TEST(Spdz2kComparison, MostSignificantBitAndZero) {
       ASSERT_EQ(words[i], zeros[i]);
     }
     CostMeter meter;
-    cost_most_significant_bit<R>(meter, n, width);
-    cost_equal_zero_bits<R>(meter, n, width);
-    cost_equal_zero<R>(meter, n, width);
+    most_significant_bit<R>({meter, n}, {}, width, {});
+    equal_zero_bits<R>({meter, n}, {}, width, {});
+    equal_zero<R>({meter, n}, {}, width, {});
     cost_check<R>(meter);
     expect_cost_equals(outcome, meter);
   }
@@ -139,8 +142,8 @@ TYPED_TEST(Spdz2kComparison, LessThanInBothRanges) {
     }
     EXPECT_GT(beyond, 0);  // else the two ranges would be one
     CostMeter meter;
-    cost_less_than<R>(meter, n, width, Range::restricted);
-    cost_less_than<R>(meter, n, width, Range::full);
+    less_than<R>({meter, n}, {}, {}, width, Range::restricted, {});
+    less_than<R>({meter, n}, {}, {}, width, Range::full, {});
     cost_check<R>(meter);
     expect_cost_equals(outcome, meter);
   }
@@ -159,7 +162,7 @@ TEST(Spdz2kComparisonBytes, LongInputs) {
   const Words bits = reconstruct<R>(msb, 1);
   for (i64 i = 0; i < n; ++i) ASSERT_EQ(bits[i], x[i] >> 63);
   CostMeter meter;
-  cost_most_significant_bit<R>(meter, n, 64);
+  most_significant_bit<R>({meter, n}, {}, 64, {});
   EXPECT_GT(meter.checks, 0);
   expect_cost_equals(outcome, meter);
 
@@ -169,12 +172,14 @@ TEST(Spdz2kComparisonBytes, LongInputs) {
     return one.bytes[0];
   };
   // Published: 94 and 46 bytes per comparison, 48 and 24 per equality test.
-  EXPECT_EQ(bytes_of_1000([](auto& m) { cost_less_than<Ring64>(m, 1000, 64, Range::restricted); }),
+  EXPECT_EQ(bytes_of_1000(
+                [](auto& m) { less_than<Ring64>({m, 1000}, {}, {}, 64, Range::restricted, {}); }),
             30125);
-  EXPECT_EQ(bytes_of_1000([](auto& m) { cost_less_than<Ring32>(m, 1000, 32, Range::restricted); }),
+  EXPECT_EQ(bytes_of_1000(
+                [](auto& m) { less_than<Ring32>({m, 1000}, {}, {}, 32, Range::restricted, {}); }),
             14375);
-  EXPECT_EQ(bytes_of_1000([](auto& m) { cost_equal_zero<Ring64>(m, 1000, 64); }), 23875);
-  EXPECT_EQ(bytes_of_1000([](auto& m) { cost_equal_zero<Ring32>(m, 1000, 32); }), 11875);
+  EXPECT_EQ(bytes_of_1000([](auto& m) { equal_zero<Ring64>({m, 1000}, {}, 64, {}); }), 23875);
+  EXPECT_EQ(bytes_of_1000([](auto& m) { equal_zero<Ring32>({m, 1000}, {}, 32, {}); }), 11875);
 }
 
 template <class R>

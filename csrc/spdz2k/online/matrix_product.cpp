@@ -71,9 +71,9 @@ class MatrixProduct {
  public:
   using Word = typename R::Word;
 
-  MatrixProduct(Session<R>& session, WordView<R> left, WordView<R> right, const MatrixShape& shape,
+  MatrixProduct(Side<R> side, WordView<R> left, WordView<R> right, const MatrixShape& shape,
                 bool turned, WordSpan<R> out)
-      : session_(session),
+      : side_(side),
         left_(left),
         right_(right),
         out_(out),
@@ -82,11 +82,21 @@ class MatrixProduct {
         at_out_(shape.rows, shape.columns, turned) {}
 
   void add(const Part& part, i64 first, i64 count) {
+    side_.call([&](Session<R>& session) { run(session, part, first, count); },
+               [&](CostMeter& meter) {
+                 const auto [rows, inner, columns] = part.shape;
+                 meter.demand.matrices[part.shape] += count;
+                 cost_open<R>(meter, count * inner * (rows + columns), R::k);
+               });
+  }
+
+ private:
+  void run(Session<R>& session, const Part& part, i64 first, i64 count) {
     const auto [rows, inner, columns] = part.shape;
     const i64 in_left = rows * inner, in_right = inner * columns, in_out = rows * columns;
     WordShares<R> a(count * in_left), b(count * in_right), c(count * in_out);
-    session_.supply().matrix_triples(part.shape, count, a, b, c);
-    const WordSpan<R> slots = begin_opening(session_, R::k, count * (in_left + in_right));
+    session.supply().matrix_triples(part.shape, count, a, b, c);
+    const WordSpan<R> slots = begin_opening(session, R::k, count * (in_left + in_right));
     const WordSpan<R> lefts = slots.part(0, a.size()), rights = slots.part(a.size(), b.size());
     for (i64 i = 0; i < count; ++i) {
       gather(
@@ -103,11 +113,11 @@ class MatrixProduct {
     subtract(lefts, a, lefts);
     subtract(rights, b, rights);
     RecycledVector<u64> opened(slots.size());
-    finish_opening(session_, slots, R::k, opened);
+    finish_opening(session, slots, R::k, opened);
     const std::span<const u64> d = std::span<const u64>(opened).first(a.size());
     const std::span<const u64> e = std::span<const u64>(opened).last(b.size());
     // (a + d) (b + e) = c + d (b + e) + a e, where the public e counts as a share of its own.
-    add_public(session_.rank, session_.alpha(), b, e, b);
+    add_public(session.rank, session.alpha(), b, e, b);
     for (i64 i = 0; i < count; ++i) {
       for (i64 row = 0; row < rows; ++row) {
         const i64 line = i * in_left + row * inner, sums = i * in_out + row * columns;
@@ -132,7 +142,6 @@ class MatrixProduct {
     }
   }
 
- private:
   template <class Place>
   static void gather(WordView<R> from, Place&& place, i64 rows, i64 columns, WordSpan<R> to) {
     for (i64 row = 0; row < rows; ++row) {
@@ -144,7 +153,7 @@ class MatrixProduct {
     }
   }
 
-  Session<R>& session_;
+  Side<R> side_;
   WordView<R> left_, right_;
   WordSpan<R> out_;
   Places at_left_, at_right_, at_out_;
@@ -152,20 +161,20 @@ class MatrixProduct {
 
 // Product number (entry of the result) * inner + j, matrix after matrix.
 template <class R>
-void add_single_products(Session<R>& session, WordView<R> a, WordView<R> b,
-                         const MatrixShape& shape, i64 n, WordSpan<R> out) {
+void add_single_products(Side<R> side, WordView<R> a, WordView<R> b, const MatrixShape& shape,
+                         i64 n, WordSpan<R> out) {
   const auto [rows, inner, columns] = shape;
   in_parts(n * products_of(shape), kProducts, [&](i64 first, i64 count) {
-    WordShares<R> x(count), y(count);
-    for (i64 i = 0; i < count; ++i) {
+    WordShares<R> x = side.words(count), y = side.words(count);
+    for (i64 i = 0; i < x.size(); ++i) {
       const i64 entry = (first + i) / inner, j = (first + i) % inner;
       const i64 left = entry / columns * inner + j;
       const i64 right = (entry / (rows * columns) * inner + j) * columns + entry % columns;
       x.value[i] = a.value[left], x.mac[i] = a.mac[left];
       y.value[i] = b.value[right], y.mac[i] = b.mac[right];
     }
-    multiply<R>(session, x, y, x);
-    for (i64 i = 0; i < count; ++i) {
+    multiply<R>(side.of(count), x, y, x);
+    for (i64 i = 0; i < x.size(); ++i) {
       out.value[(first + i) / inner] += x.value[i];
       out.mac[(first + i) / inner] += x.mac[i];
     }
@@ -175,37 +184,26 @@ void add_single_products(Session<R>& session, WordView<R> a, WordView<R> b,
 }  // namespace
 
 template <class R>
-void multiply_matrices(Session<R>& session, WordView<R> a, WordView<R> b, MatrixShape shape, i64 n,
+void multiply_matrices(Side<R> side, WordView<R> a, WordView<R> b, MatrixShape shape, i64 n,
                        WordSpan<R> out) {
   const auto [rows, inner, columns] = shape;
-  expect(n >= 0 && rows >= 0 && inner >= 0 && columns >= 0 && a.size() == n * rows * inner &&
-             b.size() == n * inner * columns && out.size() == n * rows * columns,
-         "multiply_matrices: the arrays are not of these shapes");
+  side.expect_lengths(n >= 0 && rows >= 0 && inner >= 0 && columns >= 0 &&
+                          a.size() == n * rows * inner && b.size() == n * inner * columns &&
+                          out.size() == n * rows * columns,
+                      "multiply_matrices: the arrays are not of these shapes");
   std::fill(out.value.begin(), out.value.end(), 0);
   std::fill(out.mac.begin(), out.mac.end(), 0);
-  if (is_small(shape)) return add_single_products<R>(session, a, b, shape, n, out);
+  if (is_small(shape)) return add_single_products<R>(side, a, b, shape, n, out);
   const bool turned = is_turned(shape);
   const MatrixShape flat = turned ? transposed(shape) : shape;
-  MatrixProduct<R> products(session, turned ? b : a, turned ? a : b, flat, turned, out);
+  MatrixProduct<R> products(side, turned ? b : a, turned ? a : b, flat, turned, out);
   for_each_part(flat, n,
                 [&](const Part& part, i64 first, i64 count) { products.add(part, first, count); });
 }
 
-template <class R>
-void cost_multiply_matrices(CostMeter& meter, MatrixShape shape, i64 n) {
-  if (is_small(shape)) return cost_multiply<R>(meter, n * products_of(shape));
-  for_each_part(is_turned(shape) ? transposed(shape) : shape, n,
-                [&](const Part& part, i64, i64 count) {
-                  const auto [rows, inner, columns] = part.shape;
-                  meter.demand.matrices[part.shape] += count;
-                  cost_open<R>(meter, count * inner * (rows + columns), R::k);
-                });
-}
-
-#define PRIVML_INSTANTIATE(R)                                                                 \
-  template void multiply_matrices<R>(Session<R>&, WordView<R>, WordView<R>, MatrixShape, i64, \
-                                     WordSpan<R>);                                            \
-  template void cost_multiply_matrices<R>(CostMeter&, MatrixShape, i64);
+#define PRIVML_INSTANTIATE(R)                                                             \
+  template void multiply_matrices<R>(Side<R>, WordView<R>, WordView<R>, MatrixShape, i64, \
+                                     WordSpan<R>);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

@@ -14,8 +14,7 @@
 //                2017), section IV.
 #pragma once
 
-#include "spdz2k/shares/cost.h"
-#include "spdz2k/shares/session.h"
+#include "spdz2k/shares/side.h"
 
 namespace privml::spdz2k {
 
@@ -28,9 +27,7 @@ inline constexpr i64 kOpenedAtOnce = i64{1} << 18;
 
 // Throws InvalidArgument if the lengths do not fit the shape.
 template <class R>
-void multiply_matrices(Session<R>& session, WordView<R> a, WordView<R> b, MatrixShape shape, i64 n,
+void multiply_matrices(Side<R> side, WordView<R> a, WordView<R> b, MatrixShape shape, i64 n,
                        WordSpan<R> out);
-template <class R>
-void cost_multiply_matrices(CostMeter& meter, MatrixShape shape, i64 n);
 
 }  // namespace privml::spdz2k

@@ -44,66 +44,67 @@ Beaver<R> open_factors(Session<R>& session, WordView<R> x, WordView<R> y) {
   return products;
 }
 
+template <class R>
+void run_square(Session<R>& session, WordView<R> x, WordSpan<R> out) {
+  using Word = typename R::Word;
+  const i64 n = out.size();
+  const Word to_share = session.rank == 0;
+  const Word to_mac = session.alpha();
+  WordShares<R> a(n), squares(n);
+  session.supply().squares(a, squares);
+  const WordSpan<R> slots = begin_opening(session, R::k, n);
+  subtract(x, a, slots);
+  RecycledVector<u64> opened(n);
+  finish_opening(session, slots, R::k, opened);
+  for (i64 i = 0; i < n; ++i) {  // a^2 + 2 d a + d^2
+    const Word d = static_cast<Word>(opened[i]);
+    const Word twice = static_cast<Word>(d + d), both = product(d, d);
+    out.value[i] =
+        static_cast<Word>(squares.value[i] + product(twice, a.value[i]) + product(both, to_share));
+    out.mac[i] =
+        static_cast<Word>(squares.mac[i] + product(twice, a.mac[i]) + product(both, to_mac));
+  }
+}
+
 }  // namespace
 
 template <class R>
-void multiply(Session<R>& session, WordView<R> x, WordView<R> y, WordSpan<R> out) {
-  expect(x.size() == out.size() && y.size() == out.size(), "multiply: lengths differ");
-  in_parts(out.size(), kProducts, [&](i64 first, i64 count) {
-    const Beaver<R> products = open_factors<R>(session, x.part(first, count), y.part(first, count));
-    for (i64 i = 0; i < count; ++i) {
-      products.product_of(i, out.value[first + i], out.mac[first + i]);
-    }
+void multiply(Side<R> side, WordView<R> x, WordView<R> y, WordSpan<R> out) {
+  side.expect_lengths(x.size() == out.size() && y.size() == out.size(), "multiply: lengths differ");
+  in_parts(side.count(out), kProducts, [&](i64 first, i64 count) {
+    side.call(
+        [&](Session<R>& session) {
+          const Beaver<R> products =
+              open_factors<R>(session, x.part(first, count), y.part(first, count));
+          for (i64 i = 0; i < count; ++i) {
+            products.product_of(i, out.value[first + i], out.mac[first + i]);
+          }
+        },
+        [&](CostMeter& meter) {
+          meter.demand.triples += count;
+          cost_open<R>(meter, 2 * count, R::k);
+        });
   });
 }
 
 template <class R>
-void cost_multiply(CostMeter& meter, i64 n) {
-  in_parts(n, kProducts, [&](i64, i64 count) {
-    meter.demand.triples += count;
-    cost_open<R>(meter, 2 * count, R::k);
+void square(Side<R> side, WordView<R> x, WordSpan<R> out) {
+  side.expect_lengths(x.size() == out.size(), "square: lengths differ");
+  in_parts(side.count(out), kProducts, [&](i64 first, i64 count) {
+    side.call(
+        [&](Session<R>& session) {
+          run_square<R>(session, x.part(first, count), out.part(first, count));
+        },
+        [&](CostMeter& meter) {
+          meter.demand.squares += count;
+          cost_open<R>(meter, count, R::k);
+        });
   });
 }
 
-template <class R>
-void square(Session<R>& session, WordView<R> x, WordSpan<R> out) {
-  using Word = typename R::Word;
-  expect(x.size() == out.size(), "square: lengths differ");
-  const Word to_share = session.rank == 0;
-  const Word to_mac = session.alpha();
-  in_parts(out.size(), kProducts, [&](i64 begin, i64 count) {
-    const WordView<R> part = x.part(begin, count);
-    const WordSpan<R> to = out.part(begin, count);
-    WordShares<R> a(count), squares(count);
-    session.supply().squares(a, squares);
-    const WordSpan<R> slots = begin_opening(session, R::k, count);
-    subtract(part, a, slots);
-    RecycledVector<u64> opened(count);
-    finish_opening(session, slots, R::k, opened);
-    for (i64 i = 0; i < count; ++i) {  // a^2 + 2 d a + d^2
-      const Word d = static_cast<Word>(opened[i]);
-      const Word twice = static_cast<Word>(d + d), both = product(d, d);
-      to.value[i] = static_cast<Word>(squares.value[i] + product(twice, a.value[i]) +
-                                      product(both, to_share));
-      to.mac[i] =
-          static_cast<Word>(squares.mac[i] + product(twice, a.mac[i]) + product(both, to_mac));
-    }
-  });
-}
-
-template <class R>
-void cost_square(CostMeter& meter, i64 n) {
-  in_parts(n, kProducts, [&](i64, i64 count) {
-    meter.demand.squares += count;
-    cost_open<R>(meter, count, R::k);
-  });
-}
-
-#define PRIVML_INSTANTIATE(R)                                                    \
-  template void multiply<R>(Session<R>&, WordView<R>, WordView<R>, WordSpan<R>); \
-  template void cost_multiply<R>(CostMeter&, i64);                               \
-  template void square<R>(Session<R>&, WordView<R>, WordSpan<R>);                \
-  template void cost_square<R>(CostMeter&, i64);
+#define PRIVML_INSTANTIATE(R)                                                \
+  template void multiply<R>(Side<R>, WordView<R>, WordView<R>, WordSpan<R>); \
+  template void square<R>(Side<R>, WordView<R>, WordSpan<R>);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

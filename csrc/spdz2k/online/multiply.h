@@ -9,8 +9,7 @@
 // Source         Beaver's triples (Crypto 1991) on SPDZ2k shares.
 #pragma once
 
-#include "spdz2k/shares/cost.h"
-#include "spdz2k/shares/session.h"
+#include "spdz2k/shares/side.h"
 
 namespace privml::spdz2k {
 
@@ -19,13 +18,9 @@ inline constexpr i64 kProducts = i64{1} << 17;
 
 // Throws InvalidArgument if lengths differ.
 template <class R>
-void multiply(Session<R>& session, WordView<R> x, WordView<R> y, WordSpan<R> out);
-template <class R>
-void cost_multiply(CostMeter& meter, i64 n);
+void multiply(Side<R> side, WordView<R> x, WordView<R> y, WordSpan<R> out);
 
 template <class R>
-void square(Session<R>& session, WordView<R> x, WordSpan<R> out);
-template <class R>
-void cost_square(CostMeter& meter, i64 n);
+void square(Side<R> side, WordView<R> x, WordSpan<R> out);
 
 }  // namespace privml::spdz2k

@@ -16,31 +16,24 @@
 // Source         maximum: "New primitives", Fig. 16.
 #pragma once
 
-#include "spdz2k/shares/cost.h"
-#include "spdz2k/shares/session.h"
+#include "spdz2k/shares/side.h"
 
 namespace privml::spdz2k {
 
 // All throw InvalidArgument if lengths differ. out may be an input of select and relu.
 template <class R>
-void select(Session<R>& session, WordView<R> choice, WordView<R> x, WordView<R> y, WordSpan<R> out);
-template <class R>
-void cost_select(CostMeter& meter, i64 n);
+void select(Side<R> side, WordView<R> choice, WordView<R> x, WordView<R> y, WordSpan<R> out);
 
 // 1 <= width <= k.
 template <class R>
-void relu(Session<R>& session, WordView<R> x, int width, WordSpan<R> out);
-template <class R>
-void cost_relu(CostMeter& meter, i64 n, int width);
+void relu(Side<R> side, WordView<R> x, int width, WordSpan<R> out);
 
 // The form of the winner that is computed besides the maximum.
 enum class Winner { none, index, one_hot };
 
 // `winner` is as long as maximum for an index, as x for one-hot rows, else empty.
 template <class R>
-void maximum(Session<R>& session, WordView<R> x, i64 count, int width, WordSpan<R> maximum,
+void maximum(Side<R> side, WordView<R> x, i64 count, int width, WordSpan<R> maximum,
              Winner kind = Winner::none, WordSpan<R> winner = {});
-template <class R>
-void cost_maximum(CostMeter& meter, i64 n, i64 count, int width, Winner kind = Winner::none);
 
 }  // namespace privml::spdz2k

@@ -35,8 +35,8 @@ TYPED_TEST(Spdz2kSelection, SelectsAndRectifies) {
       ASSERT_EQ(positive[i], x[i] >> (width - 1) & 1 ? 0 : x[i]);
     }
     CostMeter meter;
-    cost_select<R>(meter, n);
-    cost_relu<R>(meter, n, width);
+    select<R>({meter, n}, {}, {}, {}, {});
+    relu<R>({meter, n}, {}, width, {});
     cost_check<R>(meter);
     expect_cost_equals(outcome, meter);
   }
@@ -77,7 +77,7 @@ TYPED_TEST(Spdz2kSelection, TournamentsOfEverySize) {
         }
       }
       CostMeter meter;
-      cost_maximum<R>(meter, n, count, R::k, kind);
+      maximum<R>({meter, n}, {}, count, R::k, {}, kind);
       cost_check<R>(meter);
       expect_cost_equals(outcome, meter);
     }

@@ -27,7 +27,7 @@
 namespace privml::spdz2k {
 namespace {
 
-constexpr Block kSeed{17, 4};
+constexpr crypto::Block kSeed{17, 4};
 
 // Copies `from` to `to` as often as it fits.
 template <class W>
@@ -152,9 +152,9 @@ std::vector<Row<R>> all_rows() {
 
 // Both parties run every row twice and time the second run.
 template <class R>
-void run_party(int rank, Channel& channel, i64 n, const std::string& names,
+void run_party(int rank, net::Channel& channel, i64 n, const std::string& names,
                std::barrier<>& together) {
-  Prg prg({static_cast<u64>(rank), 1});
+  crypto::Prg prg({static_cast<u64>(rank), 1});
   RepeatingSupply<R> supply(rank);
   Session<R> session(rank, channel, prg, ideal_key<R>(kSeed, rank));
   session.set_supply(supply);
@@ -174,11 +174,11 @@ void run_party(int rank, Channel& channel, i64 n, const std::string& names,
       together.arrive_and_wait();
     };
     run();
-    const Traffic before = channel.traffic();
+    const net::Traffic before = channel.traffic();
     const auto start = std::chrono::steady_clock::now();
     run();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    const Traffic after = channel.traffic();
+    const net::Traffic after = channel.traffic();
     if (rank == 0) {
       const double count = static_cast<double>(n);
       std::printf("%2d/%-2d %-18s %8lld %9.4f s %11.0f /s %8.2f B/party %6lld hops\n", R::k, R::s,
@@ -193,13 +193,13 @@ void run_party(int rank, Channel& channel, i64 n, const std::string& names,
 
 template <class R>
 void run_ring(i64 n, const std::string& names) {
-  TcpListener listener("127.0.0.1", 0);
+  net::TcpListener listener("127.0.0.1", 0);
   std::barrier together(2);
   const auto party = [&](int rank) {
     try {
       const auto channel =
           rank == 0 ? listener.accept(std::chrono::seconds(10))
-                    : connect_tcp("127.0.0.1", listener.port(), std::chrono::seconds(10));
+                    : net::connect_tcp("127.0.0.1", listener.port(), std::chrono::seconds(10));
       run_party<R>(rank, *channel, n, names, together);
     } catch (const std::exception& error) {
       std::fprintf(stderr, "party %d: %s\n", rank, error.what());

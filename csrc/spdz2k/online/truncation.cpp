@@ -43,20 +43,26 @@ struct Mask {
 };
 
 template <class R>
-Mask<R> draw_mask(Session<R>& session, const Truncation& how, i64 n) {
+Mask<R> draw_mask(Side<R> side, const Truncation& how, i64 n) {
   const bool bounded = is_bounded(how.kind);
   const int shift = how.shift, above = how.width - shift - (bounded ? 1 : 0);
-  Mask<R> mask{WordShares<R>(n), WordShares<R>(n), {}, BitShares<R>((shift + above) * n)};
-  session.supply().edabits(shift, mask.whole, mask.bits.part(0, shift * n));
-  session.supply().edabits(above, mask.high, mask.bits.part(shift * n, above * n));
+  Mask<R> mask{side.words(n), side.words(n), side.words(bounded ? n : 0),
+               side.bits((shift + above) * n)};
+  side.call(
+      [&](Session<R>& session) {
+        session.supply().edabits(shift, mask.whole, mask.bits.part(0, shift * n));
+        session.supply().edabits(above, mask.high, mask.bits.part(shift * n, above * n));
+        if (bounded) session.supply().bits(mask.top);
+      },
+      [&](CostMeter& meter) {
+        meter.demand.edabits[shift] += n;
+        meter.demand.edabits[above] += n;
+        if (bounded) meter.demand.bits += n;
+      });
   const auto add_shifted = [](const WordShares<R>& from, int by, WordShares<R>& to) {
     for_each_share([by](auto t, auto f) { return t + (f << by); }, to, to, from);
   };
-  if (bounded) {
-    mask.top.resize(n);
-    session.supply().bits(mask.top);
-    add_shifted(mask.top, above, mask.high);
-  }
+  if (bounded) add_shifted(mask.top, above, mask.high);
   add_shifted(mask.high, shift, mask.whole);
   return mask;
 }
@@ -68,68 +74,81 @@ struct Carries {
 };
 
 template <class R>
-Carries<R> compare_mask(Session<R>& session, std::span<const u64> c, const Truncation& how,
+Carries<R> compare_mask(Side<R> side, std::span<const u64> c, const Truncation& how,
                         const Mask<R>& mask) {
-  const i64 n = std::ssize(c);
+  const i64 n = side.count(c);
   const int shift = how.shift, above = how.width - shift;
   Carries<R> carries;
   if (how.kind == TruncationKind::exact_low || is_bounded(how.kind)) {
-    BitShares<R> low(n);
-    bit_greater_than<R>(session, c, mask.bits.part(0, shift * n), shift, low);
-    carries.low.resize(n);
-    bits_to_ring<R>(session, low, carries.low);
+    BitShares<R> low = side.bits(n);
+    bit_greater_than<R>(side, c, side.part(mask.bits, 0, shift * n), shift, low);
+    carries.low = side.words(n);
+    bits_to_ring<R>(side, low, carries.low);
   } else if (how.kind == TruncationKind::exact_high) {
-    BitShares<R> high(n);
-    bit_greater_than<R>(session, c, mask.bits, how.width, high);
-    carries.high.resize(n);
-    bits_to_ring<R>(session, high, carries.high);
+    BitShares<R> high = side.bits(n);
+    bit_greater_than<R>(side, c, mask.bits, how.width, high);
+    carries.high = side.words(n);
+    bits_to_ring<R>(side, high, carries.high);
   } else {
     // u = [c > r] above the shift, or equal there and v'.
-    RecycledVector<u64> c_above(n);
-    for (i64 i = 0; i < n; ++i) c_above[i] = c[i] >> shift;
-    BitShares<R> both(2 * n), equal(n);
-    const BitSpan<R> high = both.part(0, n), low = both.part(n, n);
+    RecycledVector<u64> c_above = side.numbers(n);
+    for (std::size_t i = 0; i < c_above.size(); ++i) c_above[i] = c[i] >> shift;
+    BitShares<R> both = side.bits(2 * n), equal = side.bits(n);
+    const BitSpan<R> high = side.part(both, 0, n), low = side.part(both, n, n);
     const std::array<PublicComparison<R>, 2> comparisons{
-        PublicComparison<R>{c_above, mask.bits.part(shift * n, above * n), above, Order::greater,
-                            high, equal},
-        PublicComparison<R>{c, mask.bits.part(0, shift * n), shift, Order::greater, low}};
-    compare_public<R>(session, comparisons);
+        PublicComparison<R>{c_above, side.part(mask.bits, shift * n, above * n), above,
+                            Order::greater, high, equal, true},
+        PublicComparison<R>{c, side.part(mask.bits, 0, shift * n), shift, Order::greater, low}};
+    compare_public<R>(side, comparisons);
     const AndGate<R> join{equal, low, high, true};
-    and_gates<R>(session, {&join, 1});
-    WordShares<R> numbers(2 * n);
-    bits_to_ring<R>(session, both, numbers);
-    carries.high = WordShares<R>(n);
-    carries.low = WordShares<R>(n);
+    and_gates<R>(side, {&join, 1});
+    WordShares<R> numbers = side.words(2 * n);
+    bits_to_ring<R>(side.of(2 * n), both, numbers);
+    carries.high = side.words(n);
+    carries.low = side.words(n);
     const auto copy = [](auto x) { return x; };
-    for_each_share(copy, carries.high, numbers.part(0, n));
-    for_each_share(copy, carries.low, numbers.part(n, n));
+    for_each_share(copy, carries.high, side.part(numbers, 0, n));
+    for_each_share(copy, carries.low, side.part(numbers, n, n));
   }
   return carries;
 }
 
+// c = r - x - offset, opened.
 template <class R>
-void truncate_part(Session<R>& session, WordView<R> x, const Truncation& how, WordSpan<R> out) {
+RecycledVector<u64> open_masked(Side<R> side, WordView<R> x, const Truncation& how,
+                                const Mask<R>& mask) {
+  const i64 n = side.count(x);
+  RecycledVector<u64> c = side.numbers(n);
+  side.call(
+      [&](Session<R>& session) {
+        const WordSpan<R> slots = begin_opening(session, how.width, n);
+        subtract(mask.whole, x, slots);
+        add_public(session.rank, session.alpha(), slots, u64{0} - offset_of(how), slots);
+        finish_opening(session, slots, how.width, c);
+      },
+      [&](CostMeter& meter) { cost_open<R>(meter, n, how.width); });
+  return c;
+}
+
+template <class R>
+void truncate_part(Side<R> side, WordView<R> x, const Truncation& how, WordSpan<R> out) {
   using Word = typename R::Word;
-  const i64 n = out.size();
-  const int rank = session.rank, shift = how.shift, above = how.width - shift;
-  const Word alpha = session.alpha();
+  const i64 n = side.count(out);
+  const int rank = side.rank(), shift = how.shift, above = how.width - shift;
+  const Word alpha = side.alpha();
   const u64 offset = offset_of(how);
-  const Mask<R> mask = draw_mask(session, how, n);
-  const WordSpan<R> slots = begin_opening(session, how.width, n);
-  subtract(mask.whole, x, slots);
-  add_public(rank, alpha, slots, u64{0} - offset, slots);
-  RecycledVector<u64> c(n);
-  finish_opening(session, slots, how.width, c);
+  const Mask<R> mask = draw_mask(side, how, n);
+  RecycledVector<u64> c = open_masked(side, x, how, mask);
 
   Carries<R> carries;
   if (how.kind != TruncationKind::probable && how.kind != TruncationKind::bounded) {
-    carries = compare_mask<R>(session, c, how, mask);
+    carries = compare_mask<R>(side, c, how, mask);
   }
   if (is_bounded(how.kind)) {
     // x + offset < 2^(width-1): c borrows if its highest bit is 1 and r's is 0.
-    carries.high.resize(n);
-    RecycledVector<u64> top(n);
-    for (i64 i = 0; i < n; ++i) top[i] = c[i] >> (how.width - 1);
+    carries.high = side.words(n);
+    RecycledVector<u64> top = side.numbers(n);
+    for (std::size_t i = 0; i < top.size(); ++i) top[i] = c[i] >> (how.width - 1);
     negate(mask.top, carries.high);
     add_public(rank, alpha, carries.high, u64{1}, carries.high);
     multiply_public(carries.high, std::span<const u64>(top), carries.high);
@@ -146,41 +165,16 @@ void truncate_part(Session<R>& session, WordView<R> x, const Truncation& how, Wo
 }  // namespace
 
 template <class R>
-void truncate(Session<R>& session, WordView<R> x, const Truncation& how, WordSpan<R> out) {
+void truncate(Side<R> side, WordView<R> x, const Truncation& how, WordSpan<R> out) {
   expect_valid(how, R::k);
-  expect(x.size() == out.size(), "truncate: lengths differ");
-  in_parts(out.size(), kComparisons, [&](i64 first, i64 count) {
-    truncate_part<R>(session, x.part(first, count), how, out.part(first, count));
+  side.expect_lengths(x.size() == out.size(), "truncate: lengths differ");
+  in_parts(side.count(out), kComparisons, [&](i64 first, i64 count) {
+    truncate_part<R>(side.of(count), side.part(x, first, count), how, side.part(out, first, count));
   });
 }
 
-template <class R>
-void cost_truncate(CostMeter& meter, i64 n, const Truncation& how) {
-  const int shift = how.shift, above = how.width - shift;
-  in_parts(n, kComparisons, [&](i64, i64 count) {
-    const bool bounded = is_bounded(how.kind);
-    meter.demand.edabits[shift] += count;
-    meter.demand.edabits[above - (bounded ? 1 : 0)] += count;
-    if (bounded) meter.demand.bits += count;
-    cost_open<R>(meter, count, how.width);
-    if (how.kind == TruncationKind::exact_low || how.kind == TruncationKind::exact_bounded) {
-      cost_bit_less_than<R>(meter, count, shift);
-      cost_bits_to_ring<R>(meter, count);
-    } else if (how.kind == TruncationKind::exact_high) {
-      cost_bit_less_than<R>(meter, count, how.width);
-      cost_bits_to_ring<R>(meter, count);
-    } else if (how.kind == TruncationKind::exact) {
-      cost_compare_public<R>(meter, count,
-                             std::array{ComparisonCost{above, true}, ComparisonCost{shift}});
-      cost_and_bits<R>(meter, count);
-      cost_bits_to_ring<R>(meter, 2 * count);
-    }
-  });
-}
-
-#define PRIVML_INSTANTIATE(R)                                                          \
-  template void truncate<R>(Session<R>&, WordView<R>, const Truncation&, WordSpan<R>); \
-  template void cost_truncate<R>(CostMeter&, i64, const Truncation&);
+#define PRIVML_INSTANTIATE(R) \
+  template void truncate<R>(Side<R>, WordView<R>, const Truncation&, WordSpan<R>);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

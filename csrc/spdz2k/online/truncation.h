@@ -25,8 +25,7 @@
 //                on the bits of r in place of a bit decomposition of x.
 #pragma once
 
-#include "spdz2k/shares/cost.h"
-#include "spdz2k/shares/session.h"
+#include "spdz2k/shares/side.h"
 
 namespace privml::spdz2k {
 
@@ -42,8 +41,6 @@ struct Truncation {
 // 1 <= shift < width <= k; bounded, exact_bounded: shift <= width - 2. Throws InvalidArgument
 // otherwise and if lengths differ.
 template <class R>
-void truncate(Session<R>& session, WordView<R> x, const Truncation& how, WordSpan<R> out);
-template <class R>
-void cost_truncate(CostMeter& meter, i64 n, const Truncation& how);
+void truncate(Side<R> side, WordView<R> x, const Truncation& how, WordSpan<R> out);
 
 }  // namespace privml::spdz2k

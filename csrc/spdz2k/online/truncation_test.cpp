@@ -31,7 +31,7 @@ std::vector<i64> errors(const Words& x, const Truncation& how) {
     check(session);
   });
   CostMeter meter;
-  cost_truncate<R>(meter, n, how);
+  truncate<R>({meter, n}, {}, how, {});
   cost_check<R>(meter);
   expect_cost_equals(outcome, meter);
   const Words values = reconstruct<R>(out, R::k);
@@ -121,7 +121,7 @@ TEST(Spdz2kTruncationFrequencies, AreThoseOfTheFractionAndOfTheSize) {
 
 TEST(Spdz2kTruncationFrequencies, BoundedValuesTakeOneOpening) {
   CostMeter meter;
-  cost_truncate<Ring64>(meter, 1000, {64, 16, Kind::bounded});
+  truncate<Ring64>({meter, 1000}, {}, {64, 16, Kind::bounded}, {});
   EXPECT_EQ(meter.bytes[0], 8000);
   EXPECT_EQ(meter.depth[0], 1);
   EXPECT_EQ(meter.demand.bit_triples, 0);

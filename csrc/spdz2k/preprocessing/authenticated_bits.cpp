@@ -23,14 +23,14 @@ template <class R>
 class PublicRows {
  public:
   static constexpr int kBytes = kDropped<R> / 8;
-  explicit PublicRows(Block seed) : prg_(seed), rows_(kRows * kBytes) {}
+  explicit PublicRows(crypto::Block seed) : prg_(seed), rows_(kRows * kBytes) {}
   const u8* next(i64 count) {
     prg_.fill_bytes({rows_.data(), static_cast<std::size_t>(count * kBytes)});
     return rows_.data();
   }
 
  private:
-  Prg prg_;
+  crypto::Prg prg_;
   std::vector<u8> rows_;
 };
 
@@ -41,7 +41,7 @@ struct Add {
   }
 };
 struct Xor {
-  static Block of(Block a, Block b) { return a ^ b; }
+  static crypto::Block of(crypto::Block a, crypto::Block b) { return a ^ b; }
 };
 
 // For each byte of a row the sums of the eight dropped words that its value selects.
@@ -75,13 +75,13 @@ class SelectedSums {
 
 // v_l += sum_m T_lm v_m; the dropped bits are the last 2s.
 template <class R>
-void hash(AuthenticatedBits<R>& bits, i64 n, Block seed) {
+void hash(AuthenticatedBits<R>& bits, i64 n, crypto::Block seed) {
   using BitWord = typename R::BitWord;
   using Words = SelectedSums<R, Add, BitWord>;
-  using Blocks = SelectedSums<R, Xor, Block>;
+  using Blocks = SelectedSums<R, Xor, crypto::Block>;
   const Words value(bits.value.data() + n), mac(bits.mac.data() + n), key(bits.key.data() + n);
   const bool kept = !bits.own.empty();
-  const AlignedVector<Block> none(kept ? 0 : kDropped<R>);
+  const AlignedVector<crypto::Block> none(kept ? 0 : kDropped<R>);
   const Blocks own(kept ? bits.own.data() + n : none.data());
   const Blocks peer(kept ? bits.peer.data() + n : none.data());
   PublicRows<R> rows(seed);
@@ -105,7 +105,7 @@ void hash(AuthenticatedBits<R>& bits, i64 n, Block seed) {
 }  // namespace
 
 template <class R>
-AuthenticatedBits<R> authenticate_random_bits(Session<R>& session, Party& party, i64 n,
+AuthenticatedBits<R> authenticate_random_bits(Session<R>& session, ot::Party& party, i64 n,
                                               Correlations correlations) {
   using BitWord = typename R::BitWord;
   session.require_alive();
@@ -118,21 +118,21 @@ AuthenticatedBits<R> authenticate_random_bits(Session<R>& session, Party& party,
   const i64 chunk = std::min(all, kChunk);
   bits.own.resize(kept ? all : chunk);
   bits.peer.resize(kept ? all : chunk);
-  reserve(party, all, all);
+  ot::reserve(party, all, all);
   WipedVector<u64> alpha(chunk), pads(chunk), received(chunk);
   WipedVector<u8> choices(chunk);
   std::fill(alpha.begin(), alpha.end(), static_cast<u64>(session.bit_alpha()));
   for (i64 first = 0; first < all; first += kChunk) {
     const auto count = static_cast<std::size_t>(std::min(kChunk, all - first));
-    Block* own = bits.own.data() + (kept ? first : 0);
-    Block* peer = bits.peer.data() + (kept ? first : 0);
-    draw_as_receiver(party, own, static_cast<i64>(count));
-    draw_as_sender(party, peer, static_cast<i64>(count));
-    for (std::size_t i = 0; i < count; ++i) choices[i] = low_bit(own[i]);
+    crypto::Block* own = bits.own.data() + (kept ? first : 0);
+    crypto::Block* peer = bits.peer.data() + (kept ? first : 0);
+    ot::draw_as_receiver(party, own, static_cast<i64>(count));
+    ot::draw_as_sender(party, peer, static_cast<i64>(count));
+    for (std::size_t i = 0; i < count; ++i) choices[i] = crypto::low_bit(own[i]);
     const std::span<u64> keys = std::span(pads).first(count),
                          macs = std::span(received).first(count);
-    additive_send(party, peer, std::span(alpha).first(count), 1, R::s, keys);
-    additive_receive(party, own, std::span(choices).first(count), 1, R::s, macs);
+    ot::additive_send(party, peer, std::span(alpha).first(count), 1, R::s, keys);
+    ot::additive_receive(party, own, std::span(choices).first(count), 1, R::s, macs);
     for (std::size_t i = 0; i < count; ++i) {
       bits.value[first + i] = choices[i];
       bits.mac[first + i] = static_cast<BitWord>(macs[i]);
@@ -153,18 +153,18 @@ AuthenticatedBits<R> authenticate_random_bits(Session<R>& session, Party& party,
 }
 
 template <class R>
-void cost_authenticate_random_bits(GenerationMeter& meter, i64 n) {
+void cost_authenticate_random_bits(CostMeter& meter, i64 n) {
   const i64 all = n + kDropped<R>;
-  meter.wire.reserve(all, all);
+  meter.reserve(all, all);
   for (i64 first = 0; first < all; first += kChunk) {
     const i64 count = std::min(kChunk, all - first);
-    meter.wire.draw(0, count);
-    meter.wire.draw(1, count);
+    meter.draw(0, count);
+    meter.draw(1, count);
     const i64 bytes = packed_bytes(count, R::s);
-    meter.wire.exchange(bytes, bytes);
+    meter.exchange(bytes, bytes);
   }
   cost_check_bit_macs<R>(meter);
-  meter.wire.exchange(kCoinTossBytes, kCoinTossBytes);
+  meter.exchange(kCoinTossBytes, kCoinTossBytes);
 }
 
 template <class R>
@@ -196,9 +196,9 @@ void shares_of_owner(const Session<R>& session, const AuthenticatedBits<R>& bits
 }
 
 #define PRIVML_INSTANTIATE(R)                                                                  \
-  template AuthenticatedBits<R> authenticate_random_bits<R>(Session<R>&, Party&, i64,          \
+  template AuthenticatedBits<R> authenticate_random_bits<R>(Session<R>&, ot::Party&, i64,      \
                                                             Correlations);                     \
-  template void cost_authenticate_random_bits<R>(GenerationMeter&, i64);                       \
+  template void cost_authenticate_random_bits<R>(CostMeter&, i64);                             \
   template void shares_of_both<R>(const Session<R>&, const AuthenticatedBits<R>&, BitSpan<R>); \
   template void shares_of_owner<R>(const Session<R>&, const AuthenticatedBits<R>&, int, i64,   \
                                    BitSpan<R>);

@@ -10,7 +10,7 @@
 //                it is: the second, separately authenticated copy of Fig. 2 and its comparison with
 //                the first are not needed, and a bit costs s bits in place of s * s.
 //                What is left to a cheater are wrong y_l, which change MACs of bits that are 1. The
-//                check (bit_check.h) finds them, but one who guesses t bits right passes with
+//                check (bit_check.h) finds them, but one that guesses t bits right passes with
 //                probability 2^-t and then knows them. Therefore 2s further bits are made, and
 //                after the check v_l becomes v_l + sum_m T_lm v_m over them with random public T;
 //                MACs, keys and correlations likewise.
@@ -25,7 +25,7 @@
 #pragma once
 
 #include "ot/party.h"
-#include "spdz2k/preprocessing/generation.h"
+#include "spdz2k/shares/cost.h"
 #include "spdz2k/shares/session.h"
 
 namespace privml::spdz2k {
@@ -33,9 +33,9 @@ namespace privml::spdz2k {
 template <class R>
 struct AuthenticatedBits {
   using BitWord = typename R::BitWord;
-  WipedVector<BitWord> value, mac;  // of this party's bits
-  WipedVector<BitWord> key;         // for the other's
-  WipedVector<Block> own, peer;     // t and q; empty unless asked for
+  WipedVector<BitWord> value, mac;       // of this party's bits
+  WipedVector<BitWord> key;              // for the other's
+  WipedVector<crypto::Block> own, peer;  // t and q; empty unless asked for
   i64 size() const { return std::ssize(value); }
 };
 
@@ -44,10 +44,10 @@ enum class Correlations { dropped, kept };
 // Throws SecurityAbort if the check fails. Both parties' part of the OT layer must be set up for
 // malicious peers.
 template <class R>
-AuthenticatedBits<R> authenticate_random_bits(Session<R>& session, Party& party, i64 n,
+AuthenticatedBits<R> authenticate_random_bits(Session<R>& session, ot::Party& party, i64 n,
                                               Correlations correlations);
 template <class R>
-void cost_authenticate_random_bits(GenerationMeter& meter, i64 n);
+void cost_authenticate_random_bits(CostMeter& meter, i64 n);
 
 // Shares of the exclusive or of both parties' bits.
 template <class R>

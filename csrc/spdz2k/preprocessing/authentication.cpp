@@ -11,7 +11,7 @@ template <class R>
 constexpr std::array<TreeShape, 2> kShapes{kKeyShape<R>, kPoolShape<R>};
 
 template <class R>
-WipedVector<u8> key_bits(typename R::Word alpha, Prg& prg) {
+WipedVector<u8> key_bits(typename R::Word alpha, crypto::Prg& prg) {
   WipedVector<u8> bits(R::s + kPoolShape<R>.bits());
   for (int i = 0; i < R::s; ++i) bits[i] = static_cast<u8>(alpha >> i & 1);
   prg.fill_bits({bits.data() + R::s, bits.size() - R::s});
@@ -54,7 +54,7 @@ W reduce(const Wide<R>& word) {
 }
 
 template <class R, class W>
-void write_correction(Channel& channel, const SourceDraw<R>& drawn, const WipedVector<W>& x,
+void write_correction(net::Channel& channel, const SourceDraw<R>& drawn, const WipedVector<W>& x,
                       WipedVector<W>& v) {
   WipedVector<W> correction(x.size());
   for (size_t i = 0; i < x.size(); ++i) {
@@ -65,7 +65,7 @@ void write_correction(Channel& channel, const SourceDraw<R>& drawn, const WipedV
 }
 
 template <class R, class W>
-void read_correction(Channel& channel, const SourceDraw<R>& drawn, typename R::Word key,
+void read_correction(net::Channel& channel, const SourceDraw<R>& drawn, typename R::Word key,
                      WipedVector<W>& m) {
   const W alpha = static_cast<W>(key);
   read_column(channel, m.data(), std::ssize(m), kModulusBits<R, W>);
@@ -88,7 +88,7 @@ void drop_last(Columns<W>& columns) {
 }  // namespace
 
 template <class R>
-Authentication<R>::Authentication(Session<R>& session, Party& party)
+Authentication<R>::Authentication(Session<R>& session, ot::Party& party)
     : session_(session), party_(party), key_(key_bits<R>(session.alpha(), party.prg)) {
   expect(&session.channel == &party.channel, "authentication: the session is the party's");
   try {
@@ -111,14 +111,15 @@ void Authentication<R>::renew_pool() {
 
 template <class R>
 template <class W>
-Block Authentication<R>::run(std::span<const W> mine, std::span<W> my_macs, std::span<W> their_macs,
-                             Columns<W>* by_peer_pool, Columns<W>* by_own_pool) {
+crypto::Block Authentication<R>::run(std::span<const W> mine, std::span<W> my_macs,
+                                     std::span<W> their_macs, Columns<W>* by_peer_pool,
+                                     Columns<W>* by_own_pool) {
   using Factor = typename R::BitWord;  // s bits
   constexpr int bits = kModulusBits<R, W>;
   expect(mine.size() == my_macs.size(), "authenticate: a MAC per word");
   session_.require_alive();
   const i64 n = std::ssize(mine), peers = std::ssize(their_macs);
-  Channel& channel = session_.channel;
+  net::Channel& channel = session_.channel;
   WipedVector<W> x(n > 0 ? n + 1 : 0), v(x.size()), m(peers > 0 ? peers + 1 : 0);
   if (n > 0) {
     std::copy(mine.begin(), mine.end(), x.begin());
@@ -145,9 +146,9 @@ Block Authentication<R>::run(std::span<const W> mine, std::span<W> my_macs, std:
     *by_own_pool = bits_times_vector<W>(seeds_[1].own_key, channel, bits, pool(), peers + 1);
   }
 
-  const Block seed = session_.toss();
+  const crypto::Block seed = session_.toss();
   std::vector<Factor> chi(std::max(n, peers)), xi(by_own_pool ? kPoolShape<R>.bits() : 0);
-  Prg challenge(seed);
+  crypto::Prg challenge(seed);
   challenge.fill_bytes(bytes_of(std::span<Factor>(chi)));
   challenge.fill_bytes(bytes_of(std::span<Factor>(xi)));
   if (n > 0) {
@@ -180,16 +181,17 @@ Block Authentication<R>::run(std::span<const W> mine, std::span<W> my_macs, std:
 
 template <class R>
 template <class W>
-Block Authentication<R>::authenticate(std::span<const W> mine, std::span<W> my_macs,
-                                      std::span<W> their_macs) {
+crypto::Block Authentication<R>::authenticate(std::span<const W> mine, std::span<W> my_macs,
+                                              std::span<W> their_macs) {
   return run<W>(mine, my_macs, their_macs, nullptr, nullptr);
 }
 
 template <class R>
-Block Authentication<R>::authenticate(std::span<const Wide<R>> mine, std::span<Wide<R>> my_macs,
-                                      std::span<Wide<R>> their_macs,
-                                      Columns<Wide<R>>& mine_by_peer_pool,
-                                      Columns<Wide<R>>& theirs_by_own_pool) {
+crypto::Block Authentication<R>::authenticate(std::span<const Wide<R>> mine,
+                                              std::span<Wide<R>> my_macs,
+                                              std::span<Wide<R>> their_macs,
+                                              Columns<Wide<R>>& mine_by_peer_pool,
+                                              Columns<Wide<R>>& theirs_by_own_pool) {
   return run<Wide<R>>(mine, my_macs, their_macs, &mine_by_peer_pool, &theirs_by_own_pool);
 }
 
@@ -206,17 +208,17 @@ Columns<typename R::Word> Authentication<R>::receive_by_pool(i64 n) {
 }
 
 template <class R>
-void cost_authentication_setup(privml::CostMeter& meter) {
+void cost_authentication_setup(ot::CostMeter& meter) {
   cost_seed_trees(meter, kShapes<R>);
 }
 
 template <class R>
-void cost_renew_pool(privml::CostMeter& meter) {
+void cost_renew_pool(ot::CostMeter& meter) {
   cost_seed_trees(meter, {&kPoolShape<R>, 1});
 }
 
 template <class R>
-void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool,
+void cost_authenticate(ot::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool,
                        SilentVoleMeter* voles) {
   std::array<i64, 2> corrections{}, shown{};
   if (voles) cost_silent_vole<R>(meter, *voles, {n[0] + (n[0] > 0), n[1] + (n[1] > 0)});
@@ -232,15 +234,15 @@ void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits,
   meter.exchange(shown[0], shown[1]);
 }
 
-#define PRIVML_INSTANTIATE(R)                                                                      \
-  template class Authentication<R>;                                                                \
-  template Block Authentication<R>::authenticate<R::Word>(std::span<const R::Word>,                \
-                                                          std::span<R::Word>, std::span<R::Word>); \
-  template Block Authentication<R>::authenticate<Wide<R>>(std::span<const Wide<R>>,                \
-                                                          std::span<Wide<R>>, std::span<Wide<R>>); \
-  template void cost_authentication_setup<R>(privml::CostMeter&);                                  \
-  template void cost_renew_pool<R>(privml::CostMeter&);                                            \
-  template void cost_authenticate<R>(privml::CostMeter&, std::array<i64, 2>, int, bool,            \
+#define PRIVML_INSTANTIATE(R)                                                       \
+  template class Authentication<R>;                                                 \
+  template crypto::Block Authentication<R>::authenticate<R::Word>(                  \
+      std::span<const R::Word>, std::span<R::Word>, std::span<R::Word>);            \
+  template crypto::Block Authentication<R>::authenticate<Wide<R>>(                  \
+      std::span<const Wide<R>>, std::span<Wide<R>>, std::span<Wide<R>>);            \
+  template void cost_authentication_setup<R>(ot::CostMeter&);                       \
+  template void cost_renew_pool<R>(ot::CostMeter&);                                 \
+  template void cost_authenticate<R>(ot::CostMeter&, std::array<i64, 2>, int, bool, \
                                      SilentVoleMeter*);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 

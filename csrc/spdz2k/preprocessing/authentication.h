@@ -50,10 +50,10 @@ class Authentication {
  public:
   // Exchanges the seeds of both parties' keys. `party` is set up for malicious peers and is the
   // session's; both must outlive this object.
-  Authentication(Session<R>& session, Party& party);
+  Authentication(Session<R>& session, ot::Party& party);
 
   Session<R>& session() { return session_; }
-  Party& party() { return party_; }
+  ot::Party& party() { return party_; }
   std::span<const u8> pool() const { return {key_.data() + R::s, key_.size() - R::s}; }
   // A fresh pool. A check that fails may show the pool that its batches used, and with it what was
   // guessed about earlier batches; so batches that are in use must not share one with new ones.
@@ -66,12 +66,13 @@ class Authentication {
   // of alpha times its own vector and of alpha times the peer's. Returns a common random seed that
   // was tossed after the vectors were fixed. Throws SecurityAbort, for good, if the check fails.
   template <class W>
-  Block authenticate(std::span<const W> mine, std::span<W> my_macs, std::span<W> their_macs);
+  crypto::Block authenticate(std::span<const W> mine, std::span<W> my_macs,
+                             std::span<W> their_macs);
   // The same, with shares of the products of this party's vector and the peer's pool, and of the
   // peer's vector and this party's pool.
-  Block authenticate(std::span<const Wide<R>> mine, std::span<Wide<R>> my_macs,
-                     std::span<Wide<R>> their_macs, Columns<Wide<R>>& mine_by_peer_pool,
-                     Columns<Wide<R>>& theirs_by_own_pool);
+  crypto::Block authenticate(std::span<const Wide<R>> mine, std::span<Wide<R>> my_macs,
+                             std::span<Wide<R>> their_macs, Columns<Wide<R>>& mine_by_peer_pool,
+                             Columns<Wide<R>>& theirs_by_own_pool);
 
   // Products with the pool without authentication or check. One party sends, the other receives.
   Columns<typename R::Word> send_to_pool(std::span<const typename R::Word> x);
@@ -79,23 +80,23 @@ class Authentication {
 
  private:
   template <class W>
-  Block run(std::span<const W> mine, std::span<W> my_macs, std::span<W> their_macs,
-            Columns<W>* by_peer_pool, Columns<W>* by_own_pool);
+  crypto::Block run(std::span<const W> mine, std::span<W> my_macs, std::span<W> their_macs,
+                    Columns<W>* by_peer_pool, Columns<W>* by_own_pool);
 
   Session<R>& session_;
-  Party& party_;
+  ot::Party& party_;
   WipedVector<u8> key_;  // bits of the MAC key, then of the pool
   std::vector<SeedPair> seeds_;
   VoleSource<R>* source_ = nullptr;
 };
 
 template <class R>
-void cost_authentication_setup(privml::CostMeter& meter);
+void cost_authentication_setup(ot::CostMeter& meter);
 template <class R>
-void cost_renew_pool(privml::CostMeter& meter);
+void cost_renew_pool(ot::CostMeter& meter);
 // Counts by the owner's rank; words of `bits` bits. `voles` if a SilentVole is the source.
 template <class R>
-void cost_authenticate(privml::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool,
+void cost_authenticate(ot::CostMeter& meter, std::array<i64, 2> n, int bits, bool by_pool,
                        SilentVoleMeter* voles = nullptr);
 
 }  // namespace privml::spdz2k

@@ -18,7 +18,7 @@ struct View {
   std::vector<u8> pool;
   Columns<Wide<R>> mine_by_peer_pool, theirs_by_own_pool;
   Columns<typename R::Word> sent, received;
-  Block seed{};
+  crypto::Block seed{};
 };
 
 // Random words, their number depending on the owner.
@@ -29,7 +29,7 @@ Both<View<R, W>> prepare(std::array<i64, 2> n) {
     views[rank].mine.resize(n[rank]);
     views[rank].my_macs.resize(n[rank]);
     views[rank].their_macs.resize(n[1 - rank]);
-    Prg({static_cast<u64>(rank), 77}).fill_bytes(bytes_of(std::span(views[rank].mine)));
+    crypto::Prg({static_cast<u64>(rank), 77}).fill_bytes(bytes_of(std::span(views[rank].mine)));
   }
   return views;
 }
@@ -50,14 +50,14 @@ bool macs_hold(const Both<View<R, W>>& views, int bits = kModulusBits<R, W>) {
 
 template <class R, class W>
 void run_plain(std::array<i64, 2> n) {
-  const OtConfig config = malicious_config();
+  const ot::OtConfig config = malicious_config();
   Both<View<R, W>> views = prepare<R, W>(n);
   const auto record = run_generator<R>(config, [&](Authentication<R>& authentication) {
     View<R, W>& view = views[authentication.session().rank];
     view.seed = authentication.template authenticate<W>(view.mine, view.my_macs, view.their_macs);
   });
   EXPECT_TRUE((macs_hold<R, W>(views)));
-  expect_generator_cost<R>(config, record, [&](privml::CostMeter& meter) {
+  expect_generator_cost<R>(config, record, [&](ot::CostMeter& meter) {
     cost_authenticate<R>(meter, n, kModulusBits<R, W>, false);
   });
 }
@@ -71,7 +71,7 @@ TYPED_TEST(AuthenticationTest, MacsHold) {
 TYPED_TEST(AuthenticationTest, PoolProductsHold) {
   using R = TypeParam;
   const std::array<i64, 2> n{70, 3};
-  const OtConfig config = malicious_config();
+  const ot::OtConfig config = malicious_config();
   auto views = prepare<R, Wide<R>>(n);
   const auto record = run_generator<R>(config, [&](Authentication<R>& authentication) {
     auto& view = views[authentication.session().rank];
@@ -92,7 +92,7 @@ TYPED_TEST(AuthenticationTest, PoolProductsHold) {
       }
     }
   }
-  expect_generator_cost<R>(config, record, [&](privml::CostMeter& meter) {
+  expect_generator_cost<R>(config, record, [&](ot::CostMeter& meter) {
     cost_authenticate<R>(meter, n, kWideBits<R>, true);
   });
 }

@@ -48,7 +48,7 @@ struct RandomSums {
   static_assert(8 * sizeof(BitWord) == R::s);
   std::array<BitWord, R::s> value{}, mac{};
 
-  void add(BitView<R> sharings, Prg& chi) {
+  void add(BitView<R> sharings, crypto::Prg& chi) {
     std::vector<BitWord> coefficients(std::min(kBlock, sharings.size()));
     for (i64 first = 0; first < sharings.size(); first += kBlock) {
       const i64 count = std::min(kBlock, sharings.size() - first);
@@ -66,10 +66,10 @@ void check_bit_macs(Session<R>& session, std::initializer_list<BitView<R>> shari
                     const char* what) {
   using BitWord = typename R::BitWord;
   using Words = std::array<BitWord, R::s>;
-  Channel& channel = session.channel;
+  net::Channel& channel = session.channel;
   WordShares<R> masks(R::s);
   session.supply().randoms(masks);
-  Prg chi(session.toss());
+  crypto::Prg chi(session.toss());
   RandomSums<R> sums;
   for (const BitView<R>& view : sharings) sums.add(view, chi);
 
@@ -109,18 +109,18 @@ void check_bit_macs(Session<R>& session, std::initializer_list<BitView<R>> shari
 }
 
 template <class R>
-void cost_check_bit_macs(GenerationMeter& meter) {
+void cost_check_bit_macs(CostMeter& meter) {
   constexpr i64 kWords = R::s * sizeof(typename R::BitWord), kNonce = 16;
-  meter.session.demand.randoms += R::s;
-  meter.wire.exchange(kCoinTossBytes, kCoinTossBytes);
-  meter.wire.exchange(kWords, kWords);
-  meter.wire.exchange(sizeof(Commitment), sizeof(Commitment));
-  meter.wire.exchange(kWords + kNonce, kWords + kNonce);
+  meter.demand.randoms += R::s;
+  meter.exchange(kCoinTossBytes, kCoinTossBytes);
+  meter.exchange(kWords, kWords);
+  meter.exchange(sizeof(Commitment), sizeof(Commitment));
+  meter.exchange(kWords + kNonce, kWords + kNonce);
 }
 
 #define PRIVML_INSTANTIATE(R)                                                                   \
   template void check_bit_macs<R>(Session<R>&, std::initializer_list<BitView<R>>, const char*); \
-  template void cost_check_bit_macs<R>(GenerationMeter&);
+  template void cost_check_bit_macs<R>(CostMeter&);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

@@ -26,7 +26,7 @@
 
 #include <initializer_list>
 
-#include "spdz2k/preprocessing/generation.h"
+#include "spdz2k/shares/cost.h"
 #include "spdz2k/shares/session.h"
 
 namespace privml::spdz2k {
@@ -36,6 +36,6 @@ template <class R>
 void check_bit_macs(Session<R>& session, std::initializer_list<BitView<R>> sharings,
                     const char* what);
 template <class R>
-void cost_check_bit_macs(GenerationMeter& meter);
+void cost_check_bit_macs(CostMeter& meter);
 
 }  // namespace privml::spdz2k

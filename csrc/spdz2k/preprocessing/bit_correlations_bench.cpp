@@ -25,9 +25,9 @@ struct Seconds {
 
 // Set-up apart, `body` at both parties under a fresh key; prints party 0's figures.
 template <class R, class Body>
-void measure(const char* name, const OtConfig& ot, i64 n, Body&& body) {
+void measure(const char* name, const ot::OtConfig& ot, i64 n, Body&& body) {
   double seconds = 0, bytes = 0;
-  privml::testing::run_session(ot, [&](Party& party) {
+  ot::testing::run_session(ot, [&](ot::Party& party) {
     const auto session = make_session<R>(party);
     PreprocessingSupply<R> supply(*session, &party);
     party.channel.flush();
@@ -45,7 +45,7 @@ void measure(const char* name, const OtConfig& ot, i64 n, Body&& body) {
 }
 
 template <class R>
-void measure_all(const OtConfig& ot, i64 n) {
+void measure_all(const ot::OtConfig& ot, i64 n) {
   const auto reserve = [](const Demand& demand) {
     return [demand](Session<R>&, PreprocessingSupply<R>& supply) { supply.reserve(demand); };
   };
@@ -63,8 +63,8 @@ void measure_all(const OtConfig& ot, i64 n) {
   measure<R>("less_than 32", ot, kComparisons, [&](Session<R>& session, auto& supply) {
     spdz2k::CostMeter meter;
     for (const int owner : {0, 1}) meter.demand.masks[owner] += kComparisons;
-    cost_less_than_bits<R>(meter, kComparisons, 32, Range::restricted);
-    cost_reveal_bits<R>(meter, kComparisons, kBothParties);
+    less_than_bits<R>({meter, kComparisons}, {}, {}, 32, Range::restricted, {});
+    reveal_bits<R>({meter, kComparisons}, {}, kBothParties, {});
     supply.reserve(meter.demand);
     WordShares<R> x(kComparisons), y(kComparisons);
     BitShares<R> less(kComparisons);
@@ -85,7 +85,7 @@ void measure_all(const OtConfig& ot, i64 n) {
 int main(int argc, char** argv) {
   const i64 n = argc > 1 ? std::atoll(argv[1]) : i64{1} << 17;
   for (const char* provider : {"softspoken", "silent"}) {
-    const OtConfig ot = privml::testing::test_config(provider, 4, "malicious");
+    const ot::OtConfig ot = ot::testing::test_config(provider, 4, "malicious");
     measure_all<Ring64>(ot, n);
     measure_all<Ring32>(ot, n);
   }

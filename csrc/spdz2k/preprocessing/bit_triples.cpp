@@ -20,29 +20,30 @@ constexpr i64 kWords = 3;             // correlations of one
 
 // Fills x and z for the given y.
 template <class R>
-void leaky_products(Session<R>& session, Party& party, BitView<R> y, BitSpan<R> x, BitSpan<R> z) {
+void leaky_products(Session<R>& session, ot::Party& party, BitView<R> y, BitSpan<R> x,
+                    BitSpan<R> z) {
   using BitWord = typename R::BitWord;
   const i64 n = y.size(), chunk = std::min(n, kChunk);
   const BitWord alpha = session.bit_alpha();
-  reserve(party, n, n);
-  WipedVector<Block> own(chunk), peer(chunk);
+  ot::reserve(party, n, n);
+  WipedVector<crypto::Block> own(chunk), peer(chunk);
   WipedVector<u64> offered(kWords * chunk), kept(kWords * chunk), received(kWords * chunk);
   WipedVector<u8> choices(chunk);
   for (i64 first = 0; first < n; first += kChunk) {
     const i64 count = std::min(kChunk, n - first);
     const std::size_t words = kWords * count;
-    draw_as_receiver(party, own.data(), count);
-    draw_as_sender(party, peer.data(), count);
+    ot::draw_as_receiver(party, own.data(), count);
+    ot::draw_as_sender(party, peer.data(), count);
     for (i64 i = 0; i < count; ++i) {
-      choices[i] = low_bit(own[i]);
+      choices[i] = crypto::low_bit(own[i]);
       offered[kWords * i] = alpha;
       offered[kWords * i + 1] = y.value[first + i];
       offered[kWords * i + 2] = y.mac[first + i];
     }
-    additive_send(party, peer.data(), std::span(offered).first(words), kWords, R::s,
-                  std::span(kept).first(words));
-    additive_receive(party, own.data(), std::span(choices).first(count), kWords, R::s,
-                     std::span(received).first(words));
+    ot::additive_send(party, peer.data(), std::span(offered).first(words), kWords, R::s,
+                      std::span(kept).first(words));
+    ot::additive_receive(party, own.data(), std::span(choices).first(count), kWords, R::s,
+                         std::span(received).first(words));
     for (i64 i = 0; i < count; ++i) {
       // What this party's own bit times its own words adds to the two cross products.
       const u64 bit = u64{0} - choices[i];
@@ -85,7 +86,7 @@ int bit_triple_bucket(i64 n) {
 }
 
 template <class R>
-void generate_bit_triples(Session<R>& session, Party& party, BitSpan<R> x, BitSpan<R> y,
+void generate_bit_triples(Session<R>& session, ot::Party& party, BitSpan<R> x, BitSpan<R> y,
                           BitSpan<R> z) {
   const i64 n = x.size();
   expect(y.size() == n && z.size() == n, "bit triples: lengths differ");
@@ -124,30 +125,31 @@ void generate_bit_triples(Session<R>& session, Party& party, BitSpan<R> x, BitSp
 }
 
 template <class R>
-void cost_generate_bit_triples(GenerationMeter& meter, i64 n) {
+void cost_generate_bit_triples(CostMeter& meter, i64 n) {
   const int bucket = bit_triple_bucket<R>(n);
   const i64 leaky = n * bucket;
   cost_authenticate_random_bits<R>(meter, leaky);
-  meter.wire.reserve(leaky, leaky);
+  meter.reserve(leaky, leaky);
   for (i64 first = 0; first < leaky; first += kChunk) {
     const i64 count = std::min(kChunk, leaky - first);
-    meter.wire.draw(0, count);
-    meter.wire.draw(1, count);
+    meter.draw(0, count);
+    meter.draw(1, count);
     const i64 bytes = packed_bytes(kWords * count, R::s);
-    meter.wire.exchange(bytes, bytes);
+    meter.exchange(bytes, bytes);
   }
-  meter.wire.exchange(kCoinTossBytes, kCoinTossBytes);
+  meter.exchange(kCoinTossBytes, kCoinTossBytes);
   for (int b = 1; b < bucket; ++b) {
-    meter.online([&](CostMeter& online) { cost_open_bits<R>(online, n); });
+    cost_open_bits<R>(meter, n);
   }
   cost_check_bit_macs<R>(meter);
-  meter.online([](CostMeter& online) { cost_check<R>(online); });
+  cost_check<R>(meter);
 }
 
-#define PRIVML_INSTANTIATE(R)                                                                     \
-  template int bit_triple_bucket<R>(i64);                                                         \
-  template void generate_bit_triples<R>(Session<R>&, Party&, BitSpan<R>, BitSpan<R>, BitSpan<R>); \
-  template void cost_generate_bit_triples<R>(GenerationMeter&, i64);
+#define PRIVML_INSTANTIATE(R)                                                            \
+  template int bit_triple_bucket<R>(i64);                                                \
+  template void generate_bit_triples<R>(Session<R>&, ot::Party&, BitSpan<R>, BitSpan<R>, \
+                                        BitSpan<R>);                                     \
+  template void cost_generate_bit_triples<R>(CostMeter&, i64);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

@@ -10,7 +10,7 @@
 //                become one triple each: the differences of the other y to the first, d_b, are
 //                opened, and x = sum x_b, y = y_1, z = sum z_b + d_b x_b. At the end the MACs of
 //                all x and z and of the openings are checked.
-// Soundness      x^j is fixed by the choice and (v, m) enters z with its MAC: a cheater who shifts
+// Soundness      x^j is fixed by the choice and (v, m) enters z with its MAC: a cheater that shifts
 //                v by an odd number must shift m by alpha times it. So wrong z or MACs fail the
 //                check (bit_check.h) unless they are multiplied by bits x^j that the cheater
 //                guessed to be 0.
@@ -28,7 +28,7 @@
 #pragma once
 
 #include "ot/party.h"
-#include "spdz2k/preprocessing/generation.h"
+#include "spdz2k/shares/cost.h"
 #include "spdz2k/shares/session.h"
 
 namespace privml::spdz2k {
@@ -43,9 +43,9 @@ int bit_triple_bucket(i64 n);
 // A batch of x.size() triples, kFewestBuckets .. kMostBitTriples of them. Throws SecurityAbort
 // if a check fails.
 template <class R>
-void generate_bit_triples(Session<R>& session, Party& party, BitSpan<R> x, BitSpan<R> y,
+void generate_bit_triples(Session<R>& session, ot::Party& party, BitSpan<R> x, BitSpan<R> y,
                           BitSpan<R> z);
 template <class R>
-void cost_generate_bit_triples(GenerationMeter& meter, i64 n);
+void cost_generate_bit_triples(CostMeter& meter, i64 n);
 
 }  // namespace privml::spdz2k

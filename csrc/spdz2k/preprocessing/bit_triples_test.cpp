@@ -29,8 +29,8 @@ TYPED_TEST(Spdz2kBitTriples, AuthenticatedBitsOfBothParties) {
   constexpr i64 kCount = 5000;
   Both<BitShares<R>> both{BitShares<R>(kCount), BitShares<R>(kCount)}, of0 = both, of1 = both;
   Both<AuthenticatedBits<R>> bits;
-  Both<Block> delta;
-  const auto record = run_generation<R>(malicious_ot(), [&](Session<R>& session, Party& party) {
+  Both<crypto::Block> delta;
+  const auto record = run_generation<R>(malicious_ot(), [&](Session<R>& session, ot::Party& party) {
     const int rank = session.rank;
     bits[rank] = authenticate_random_bits(session, party, kCount, Correlations::kept);
     delta[rank] = party.sender.delta();
@@ -47,11 +47,11 @@ TYPED_TEST(Spdz2kBitTriples, AuthenticatedBitsOfBothParties) {
     ASSERT_EQ(x0[i], bits[0].value[i] & 1);
     ASSERT_EQ(x1[i], bits[1].value[i] & 1);
     for (int rank : {0, 1}) {
-      const Block offset = select(bits[rank].value[i] & 1, delta[1 - rank]);
+      const crypto::Block offset = crypto::select(bits[rank].value[i] & 1, delta[1 - rank]);
       ASSERT_EQ(bits[rank].own[i], bits[1 - rank].peer[i] ^ offset);
     }
   }
-  GenerationMeter meter(rcot_cost(malicious_ot()));
+  CostMeter meter(ot::rcot_cost(malicious_ot()));
   cost_authenticate_random_bits<R>(meter, kCount);
   expect_generation_cost(record, meter);
 }
@@ -60,7 +60,8 @@ TYPED_TEST(Spdz2kBitTriples, AreProducts) {
   using R = TypeParam;
   for (const i64 n : {kFewestBuckets, i64{3000}}) {
     Both<BitShares<R>> x{BitShares<R>(n), BitShares<R>(n)}, y = x, z = x;
-    const auto record = run_generation<R>(malicious_ot(), [&](Session<R>& session, Party& party) {
+    const auto record = run_generation<R>(malicious_ot(), [&](Session<R>& session,
+                                                              ot::Party& party) {
       generate_bit_triples<R>(session, party, x[session.rank], y[session.rank], z[session.rank]);
       EXPECT_EQ(session.openings.pending(), 0);
     });
@@ -68,7 +69,7 @@ TYPED_TEST(Spdz2kBitTriples, AreProducts) {
     expect_fair(a);
     expect_fair(b);
     for (i64 i = 0; i < n; ++i) ASSERT_EQ(c[i], a[i] & b[i]);
-    GenerationMeter meter(rcot_cost(malicious_ot()));
+    CostMeter meter(ot::rcot_cost(malicious_ot()));
     cost_generate_bit_triples<R>(meter, n);
     expect_generation_cost(record, meter);
   }
@@ -77,7 +78,7 @@ TYPED_TEST(Spdz2kBitTriples, AreProducts) {
 TYPED_TEST(Spdz2kBitTriples, RefusesBatchesThatAreTooSmall) {
   using R = TypeParam;
   BitShares<R> few(kFewestBuckets - 1), fewer(3);
-  run_generation<R>(ideal_ot(), [&](Session<R>& session, Party& party) {
+  run_generation<R>(ideal_ot(), [&](Session<R>& session, ot::Party& party) {
     EXPECT_THROW(generate_bit_triples<R>(session, party, few, few, few), InvalidArgument);
     EXPECT_THROW(generate_bit_triples<R>(session, party, few, few, fewer), InvalidArgument);
   });
@@ -94,7 +95,7 @@ TYPED_TEST(Spdz2kBitTriples, TheCheckFindsEveryKindOfError) {
   // Whether both parties ended in SecurityAbort; party 1 changes its shares.
   const auto aborts = [&](const std::function<void(BitShares<R>&)>& change) {
     Both<bool> aborted{};
-    run_generation<R>(ideal_ot(), [&](Session<R>& session, Party&) {
+    run_generation<R>(ideal_ot(), [&](Session<R>& session, ot::Party&) {
       const BitShares<R>& given = shares[session.rank];
       BitShares<R> mine(kCount);
       std::copy(given.value.begin(), given.value.end(), mine.value.begin());
@@ -128,7 +129,7 @@ template <class R>
 void expect_flips_are_harmless() {
   constexpr i64 n = kFewestBuckets;
   Both<BitShares<R>> x{BitShares<R>(n), BitShares<R>(n)}, y = x, z = x;
-  const GenerationBody<R> body = [&](Session<R>& session, Party& party) {
+  const GenerationBody<R> body = [&](Session<R>& session, ot::Party& party) {
     generate_bit_triples<R>(session, party, x[session.rank], y[session.rank], z[session.rank]);
   };
   const auto expect_right = [&] {

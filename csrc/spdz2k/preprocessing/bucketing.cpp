@@ -81,12 +81,12 @@ NumberBuckets number_buckets(i64 heads, int bits) {
   return best;
 }
 
-std::vector<u32> random_permutation(Block seed, i64 n) {
+std::vector<u32> random_permutation(crypto::Block seed, i64 n) {
   expect(0 <= n && n <= i64{1} << 31, "permutation: too long");
   constexpr i64 kChunk = 1024;
   std::vector<u32> order(n);
   std::iota(order.begin(), order.end(), u32{0});
-  Prg prg(seed);
+  crypto::Prg prg(seed);
   std::array<u64, kChunk> random;
   for (i64 first = 0; first < n; first += kChunk) {
     const i64 count = std::min(kChunk, n - first);

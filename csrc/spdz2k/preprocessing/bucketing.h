@@ -50,6 +50,6 @@ NumberBuckets number_buckets(i64 heads, int bits);
 
 // A permutation of 0 .. n-1 from a public seed. Every one has the probability 1 / n! up to a factor
 // (1 + n / 2^64)^n.
-std::vector<u32> random_permutation(Block seed, i64 n);
+std::vector<u32> random_permutation(crypto::Block seed, i64 n);
 
 }  // namespace privml::spdz2k

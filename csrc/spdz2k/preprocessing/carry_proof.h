@@ -22,41 +22,42 @@ namespace privml::spdz2k {
 // t = (low bit: the bit itself) and q of a number's bits; stride apart, `bits` of them, further
 // ones are 0.
 struct BitRow {
-  const Block* first;
+  const crypto::Block* first;
   i64 stride;
   int bits;
-  Block at(int b) const { return b < bits ? first[b * stride] : kZeroBlock; }
+  crypto::Block at(int b) const { return b < bits ? first[b * stride] : crypto::kZeroBlock; }
 };
 
 inline constexpr i64 kProofMasks = 128;  // correlations
 
 class CarryProver {
  public:
-  CarryProver(Block seed, int k) : coefficients_(seed), k_(k) {}
+  CarryProver(crypto::Block seed, int k) : coefficients_(seed), k_(k) {}
   // x and y are rows of t.
   void add(BitRow x, BitRow y, u64 sum);
   // masks: kProofMasks correlations t.
-  std::array<Block, 2> finish(const Block* masks);
+  std::array<crypto::Block, 2> finish(const crypto::Block* masks);
 
  private:
-  Prg coefficients_;
+  crypto::Prg coefficients_;
   int k_;
-  WideProduct constant_{}, linear_{};
+  crypto::WideProduct constant_{}, linear_{};
 };
 
 class CarryVerifier {
  public:
-  CarryVerifier(Block seed, int k, Block delta) : coefficients_(seed), k_(k), delta_(delta) {}
+  CarryVerifier(crypto::Block seed, int k, crypto::Block delta)
+      : coefficients_(seed), k_(k), delta_(delta) {}
   // x and y are rows of q.
   void add(BitRow x, BitRow y, u64 sum);
   // masks: kProofMasks correlations q.
-  bool verify(const Block* masks, const std::array<Block, 2>& proof);
+  bool verify(const crypto::Block* masks, const std::array<crypto::Block, 2>& proof);
 
  private:
-  Prg coefficients_;
+  crypto::Prg coefficients_;
   int k_;
-  Secret<Block> delta_;
-  WideProduct products_{}, linear_{};
+  Secret<crypto::Block> delta_;
+  crypto::WideProduct products_{}, linear_{};
 };
 
 }  // namespace privml::spdz2k

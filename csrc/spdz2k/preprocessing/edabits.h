@@ -15,7 +15,7 @@
 #pragma once
 
 #include "ot/party.h"
-#include "spdz2k/preprocessing/generation.h"
+#include "spdz2k/shares/cost.h"
 #include "spdz2k/shares/session.h"
 
 namespace privml::spdz2k {
@@ -25,9 +25,9 @@ enum class EdabitMethod { composed, summed };
 // 1 <= width <= k; for summed at most kMostNumbers (private_numbers.h) at once. Throws
 // SecurityAbort if a check fails.
 template <class R>
-void generate_edabits(Session<R>& session, Party& party, EdabitMethod method, int width,
+void generate_edabits(Session<R>& session, ot::Party& party, EdabitMethod method, int width,
                       WordSpan<R> r, BitSpan<R> bits);
 template <class R>
-void cost_generate_edabits(GenerationMeter& meter, EdabitMethod method, int width, i64 n);
+void cost_generate_edabits(CostMeter& meter, EdabitMethod method, int width, i64 n);
 
 }  // namespace privml::spdz2k

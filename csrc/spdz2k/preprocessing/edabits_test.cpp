@@ -18,22 +18,22 @@ TYPED_TEST_SUITE(Spdz2kEdabits, Rings);
 // Every pair of numbers of k bits against every claimed sum: the proof holds for the right one
 // only.
 TEST(Spdz2kCarryProof, HoldsForRightSumsOnly) {
-  const Block delta{0x0123456789abcdef | 1, 0xfedcba9876543210};
-  Prg prg({1, 2});
-  std::array<Block, kProofMasks> mask_t, mask_q;
+  const crypto::Block delta{0x0123456789abcdef | 1, 0xfedcba9876543210};
+  crypto::Prg prg({1, 2});
+  std::array<crypto::Block, kProofMasks> mask_t, mask_q;
   for (int i = 0; i < kProofMasks; ++i) {
     mask_t[i] = prg.next_block();
-    mask_q[i] = mask_t[i] ^ select(low_bit(mask_t[i]), delta);
+    mask_q[i] = mask_t[i] ^ crypto::select(crypto::low_bit(mask_t[i]), delta);
   }
   constexpr int k = 3;
   for (u64 x = 0; x < 1 << k; ++x) {
     for (u64 y = 0; y < 1 << k; ++y) {
-      Block t[2 * k], q[2 * k];
+      crypto::Block t[2 * k], q[2 * k];
       for (int b = 0; b < 2 * k; ++b) {
         const u8 bit = static_cast<u8>((b < k ? x >> b : y >> (b - k)) & 1);
         q[b] = prg.next_block();
         q[b].lo &= ~u64{1};
-        t[b] = q[b] ^ select(bit, delta);
+        t[b] = q[b] ^ crypto::select(bit, delta);
       }
       for (u64 sum = 0; sum < 1 << k; ++sum) {
         // x has as many bits as it needs, in steps of 1; y's are complete.
@@ -56,9 +56,10 @@ TYPED_TEST(Spdz2kEdabits, PrivateNumbersAndTheirBits) {
   for (const int width : {1, R::k / 2, R::k}) {
     const i64 n = 20;
     Both<PrivateNumbers<R>> numbers;
-    const auto record = run_generation<R>(malicious_ot(), [&](Session<R>& session, Party& party) {
-      numbers[session.rank] = generate_private_numbers(session, party, width, n);
-    });
+    const auto record =
+        run_generation<R>(malicious_ot(), [&](Session<R>& session, ot::Party& party) {
+          numbers[session.rank] = generate_private_numbers(session, party, width, n);
+        });
     for (int owner : {0, 1}) {
       const Words r = reconstruct<R, typename R::Word>(
           {numbers[0].words[owner], numbers[1].words[owner]}, R::k);
@@ -70,7 +71,7 @@ TYPED_TEST(Spdz2kEdabits, PrivateNumbersAndTheirBits) {
         ASSERT_EQ(r[i], sum);
       }
     }
-    GenerationMeter meter(rcot_cost(malicious_ot()));
+    CostMeter meter(ot::rcot_cost(malicious_ot()));
     cost_generate_private_numbers<R>(meter, width, n);
     expect_generation_cost(record, meter);
   }
@@ -83,7 +84,7 @@ TYPED_TEST(Spdz2kEdabits, NumbersAndTheirBitsBothWays) {
       const i64 n = 50;
       Both<WordShares<R>> r{WordShares<R>(n), WordShares<R>(n)};
       Both<BitShares<R>> bits{BitShares<R>(width * n), BitShares<R>(width * n)};
-      const auto record = run_generation<R>(ideal_ot(), [&](Session<R>& session, Party& party) {
+      const auto record = run_generation<R>(ideal_ot(), [&](Session<R>& session, ot::Party& party) {
         generate_edabits<R>(session, party, method, width, r[session.rank], bits[session.rank]);
         EXPECT_EQ(session.openings.pending(), 0);
       });
@@ -99,7 +100,7 @@ TYPED_TEST(Spdz2kEdabits, NumbersAndTheirBitsBothWays) {
       // Each bit is both 0 and 1 somewhere: fails with probability 64 * 2^-49, for fixed seeds.
       EXPECT_EQ(seen, low_mask(width));
       EXPECT_EQ(missing & low_mask(width), low_mask(width));
-      GenerationMeter meter(rcot_cost(ideal_ot()));
+      CostMeter meter(ot::rcot_cost(ideal_ot()));
       cost_generate_edabits<R>(meter, method, width, n);
       expect_generation_cost(record, meter);
     }
@@ -110,7 +111,7 @@ TYPED_TEST(Spdz2kEdabits, RefusesWrongArguments) {
   using R = TypeParam;
   WordShares<R> r(100);
   BitShares<R> bits(100);
-  run_generation<R>(ideal_ot(), [&](Session<R>& session, Party& party) {
+  run_generation<R>(ideal_ot(), [&](Session<R>& session, ot::Party& party) {
     for (const int width : {0, R::k + 1, 2}) {
       EXPECT_THROW(generate_edabits<R>(session, party, EdabitMethod::summed, width, r, bits),
                    InvalidArgument);
@@ -126,7 +127,7 @@ void expect_flips_are_harmless(int width) {
   constexpr i64 n = 8;
   Both<WordShares<R>> r{WordShares<R>(n), WordShares<R>(n)};
   Both<BitShares<R>> bits{BitShares<R>(width * n), BitShares<R>(width * n)};
-  const GenerationBody<R> body = [&](Session<R>& session, Party& party) {
+  const GenerationBody<R> body = [&](Session<R>& session, ot::Party& party) {
     generate_edabits<R>(session, party, EdabitMethod::summed, width, r[session.rank],
                         bits[session.rank]);
     session.toss();  // opens the last coin's commitment

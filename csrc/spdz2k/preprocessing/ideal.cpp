@@ -21,10 +21,10 @@ class IdealSupply final : public Supply<R> {
   using Word = typename R::Word;
   using BitWord = typename R::BitWord;
 
-  IdealSupply(Block seed, int rank)
+  IdealSupply(crypto::Block seed, int rank)
       : rank_(rank),
         alpha_(ideal_key<R>(seed, 0) + ideal_key<R>(seed, 1)),
-        stream_(seed ^ Block{0, 0x5d588b656c078965}) {}
+        stream_(seed ^ crypto::Block{0, 0x5d588b656c078965}) {}
 
   void reserve(const Demand&) override {}
 
@@ -131,7 +131,7 @@ class IdealSupply final : public Supply<R> {
 
   int rank_;
   Word alpha_;
-  Prg stream_;
+  crypto::Prg stream_;
   std::array<u8, 4096> buffer_;
   std::size_t used_ = sizeof(buffer_);
 };
@@ -139,21 +139,22 @@ class IdealSupply final : public Supply<R> {
 }  // namespace
 
 template <class R>
-typename R::Word ideal_key(Block seed, int rank) {
+typename R::Word ideal_key(crypto::Block seed, int rank) {
   typename R::BitWord key;  // s bits
-  Prg(seed ^ Block{static_cast<u64>(rank), 0x2545f4914f6cdd1d}).fill_bytes(bytes_of(&key, 1));
+  crypto::Prg(seed ^ crypto::Block{static_cast<u64>(rank), 0x2545f4914f6cdd1d})
+      .fill_bytes(bytes_of(&key, 1));
   return key;
 }
 
 template <class R>
-std::unique_ptr<Supply<R>> make_ideal_supply(Block seed, int rank) {
+std::unique_ptr<Supply<R>> make_ideal_supply(crypto::Block seed, int rank) {
   expect(rank == 0 || rank == 1, "ideal supply: rank is 0 or 1");
   return std::make_unique<IdealSupply<R>>(seed, rank);
 }
 
-#define PRIVML_INSTANTIATE(R)                                   \
-  template typename R::Word ideal_key<R>(Block seed, int rank); \
-  template std::unique_ptr<Supply<R>> make_ideal_supply<R>(Block seed, int rank);
+#define PRIVML_INSTANTIATE(R)                                           \
+  template typename R::Word ideal_key<R>(crypto::Block seed, int rank); \
+  template std::unique_ptr<Supply<R>> make_ideal_supply<R>(crypto::Block seed, int rank);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

@@ -12,10 +12,10 @@ namespace privml::spdz2k {
 
 // The part of the MAC key, below 2^s, that goes with the ideal supply of `seed`.
 template <class R>
-typename R::Word ideal_key(Block seed, int rank);
+typename R::Word ideal_key(crypto::Block seed, int rank);
 
 // Both parties pass the same seed and their own rank.
 template <class R>
-std::unique_ptr<Supply<R>> make_ideal_supply(Block seed, int rank);
+std::unique_ptr<Supply<R>> make_ideal_supply(crypto::Block seed, int rank);
 
 }  // namespace privml::spdz2k

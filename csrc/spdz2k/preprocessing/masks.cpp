@@ -42,7 +42,7 @@ void generate_randoms(Authentication<R>& authentication, WordSpan<R> r) {
 }
 
 template <class R>
-void cost_masks(privml::CostMeter& meter, int owner, i64 n, SilentVoleMeter* voles) {
+void cost_masks(ot::CostMeter& meter, int owner, i64 n, SilentVoleMeter* voles) {
   for (i64 first = 0; first < n; first += kMaskBatch) {
     std::array<i64, 2> counts{};
     counts[owner] = std::min(kMaskBatch, n - first);
@@ -51,7 +51,7 @@ void cost_masks(privml::CostMeter& meter, int owner, i64 n, SilentVoleMeter* vol
 }
 
 template <class R>
-void cost_randoms(privml::CostMeter& meter, i64 n, SilentVoleMeter* voles) {
+void cost_randoms(ot::CostMeter& meter, i64 n, SilentVoleMeter* voles) {
   for (i64 first = 0; first < n; first += kMaskBatch) {
     const i64 count = std::min(kMaskBatch, n - first);
     cost_authenticate<R>(meter, {count, count}, kNarrowBits<R>, false, voles);
@@ -61,8 +61,8 @@ void cost_randoms(privml::CostMeter& meter, i64 n, SilentVoleMeter* voles) {
 #define PRIVML_INSTANTIATE(R)                                                            \
   template void generate_masks<R>(Authentication<R>&, int, WordSpan<R>, std::span<u64>); \
   template void generate_randoms<R>(Authentication<R>&, WordSpan<R>);                    \
-  template void cost_masks<R>(privml::CostMeter&, int, i64, SilentVoleMeter*);           \
-  template void cost_randoms<R>(privml::CostMeter&, i64, SilentVoleMeter*);
+  template void cost_masks<R>(ot::CostMeter&, int, i64, SilentVoleMeter*);               \
+  template void cost_randoms<R>(ot::CostMeter&, i64, SilentVoleMeter*);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

@@ -18,12 +18,12 @@ template <class R>
 void generate_masks(Authentication<R>& authentication, int owner, WordSpan<R> r,
                     std::span<u64> clear);
 template <class R>
-void cost_masks(privml::CostMeter& meter, int owner, i64 n, SilentVoleMeter* voles = nullptr);
+void cost_masks(ot::CostMeter& meter, int owner, i64 n, SilentVoleMeter* voles = nullptr);
 
 // The sum of a word of each party, uniform mod 2^(k+s).
 template <class R>
 void generate_randoms(Authentication<R>& authentication, WordSpan<R> r);
 template <class R>
-void cost_randoms(privml::CostMeter& meter, i64 n, SilentVoleMeter* voles = nullptr);
+void cost_randoms(ot::CostMeter& meter, i64 n, SilentVoleMeter* voles = nullptr);
 
 }  // namespace privml::spdz2k

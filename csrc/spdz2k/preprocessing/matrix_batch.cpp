@@ -96,7 +96,7 @@ void MatrixBatch<R>::authenticate_lines(i64 first, i64 count) {
   widen(std::span<const Word>(b).subspan(begin, n), words_b.data() + begin);
   WipedVector<Wide<R>> theirs(n);
   Columns<Wide<R>> mine_by_pool, theirs_by_pool;
-  const Block seed = authentication.authenticate(
+  const crypto::Block seed = authentication.authenticate(
       std::span<const Wide<R>>(words_b).subspan(begin, n), std::span(macs_b).subspan(begin, n),
       theirs, mine_by_pool, theirs_by_pool);
   for (i64 i = 0; i < n; ++i) macs_b[begin + i] += theirs[i];
@@ -106,11 +106,12 @@ void MatrixBatch<R>::authenticate_lines(i64 first, i64 count) {
 // Adds <rho, pool> to the entries of A that meet the lines, and to C what that adds across the
 // parties: the columns are shares of the products of both parties' lines and pools.
 template <class R>
-void MatrixBatch<R>::hide(Block seed, i64 first, i64 count, const Columns<Wide<R>>& mine_by_pool,
+void MatrixBatch<R>::hide(crypto::Block seed, i64 first, i64 count,
+                          const Columns<Wide<R>>& mine_by_pool,
                           const Columns<Wide<R>>& theirs_by_pool) {
   const std::span<const u8> pool = authentication.pool();
   std::vector<Word> weights(pool.size());
-  Prg random(seed);
+  crypto::Prg random(seed);
   for (i64 line = 0; line < count; ++line) {
     for (i64 i = 0; i < at.rows; ++i) {
       random.fill_bytes(bytes_of(std::span<Word>(weights)));
@@ -140,10 +141,10 @@ void MatrixBatch<R>::add_own_products() {
 }
 
 template <class R>
-Block MatrixBatch<R>::authenticate_rest() {
+crypto::Block MatrixBatch<R>::authenticate_rest() {
   for (i64 i = 0; i < at.factors; ++i) words_ac[i] = join<R>(a[i], 0);
   widen(c, words_ac.data() + at.factors);
-  Block seed{};
+  crypto::Block seed{};
   WipedVector<Wide<R>> theirs(kMacsAtOnce);
   in_parts(std::ssize(words_ac), kMacsAtOnce, [&](i64 first, i64 count) {
     const std::span<Wide<R>> part = std::span(theirs).first(count);
@@ -156,10 +157,10 @@ Block MatrixBatch<R>::authenticate_rest() {
 }
 
 template <class R>
-void MatrixBatch<R>::sacrifice(Block seed) {
+void MatrixBatch<R>::sacrifice(crypto::Block seed) {
   using High = typename R::BitWord;
   std::vector<High> t(at.columns);
-  Prg(seed).fill_bytes(bytes_of(std::span<High>(t)));
+  crypto::Prg(seed).fill_bytes(bytes_of(std::span<High>(t)));
   // A line or sum times the weights, less its mask.
   const auto combine = [&](const Wide<R>* line) {
     Wide<R> sum = static_cast<Wide<R>>(Wide<R>(0) - line[at.columns]);
@@ -193,7 +194,7 @@ template <class R>
 void MatrixBatch<R>::run() {
   draw_factors();
   in_parts(at.factors, kKeysReserved, [&](i64 begin, i64 keys) {
-    reserve(authentication.party(), keys * R::k, keys * R::k);
+    ot::reserve(authentication.party(), keys * R::k, keys * R::k);
     in_parts(keys, kKeysAtOnce, [&](i64 first, i64 count) { multiply_keys(begin + first, count); });
   });
   in_parts(at.lines, at.lines_by_pool(),

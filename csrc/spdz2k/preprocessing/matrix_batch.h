@@ -51,8 +51,8 @@ struct MatrixBatch {
   // (3): adds this party's own products, then authenticates A and C; returns a seed tossed after
   // everything was fixed.
   void add_own_products();
-  Block authenticate_rest();
-  void sacrifice(Block seed);
+  crypto::Block authenticate_rest();
+  void sacrifice(crypto::Block seed);
 
   void run();
   void write(WordSpan<R> a, WordSpan<R> b, WordSpan<R> c) const;
@@ -67,7 +67,7 @@ struct MatrixBatch {
   void widen(std::span<const Word> lines, Wide<R>* to);
   void add_line(const Word* line, Word factor, i64 sum);
   std::vector<SeedPair> trees(std::span<const TreeShape> shapes, std::span<const u8> bits);
-  void hide(Block seed, i64 first, i64 count, const Columns<Wide<R>>& mine_by_pool,
+  void hide(crypto::Block seed, i64 first, i64 count, const Columns<Wide<R>>& mine_by_pool,
             const Columns<Wide<R>>& theirs_by_pool);
 };
 

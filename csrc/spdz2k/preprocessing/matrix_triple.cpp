@@ -42,7 +42,7 @@ void generate_matrix_triples(Authentication<R>& authentication, const MatrixShap
 }
 
 template <class R>
-void cost_matrix_triples(privml::CostMeter& meter, const MatrixShape& shape, i64 n,
+void cost_matrix_triples(ot::CostMeter& meter, const MatrixShape& shape, i64 n,
                          SilentVoleMeter* voles) {
   in_parts(n, matrices_at_once(shape), [&](i64, i64 count) {
     const MatrixLayout at(shape, count);
@@ -71,8 +71,7 @@ void cost_matrix_triples(privml::CostMeter& meter, const MatrixShape& shape, i64
 #define PRIVML_INSTANTIATE(R)                                                           \
   template void generate_matrix_triples<R>(Authentication<R>&, const MatrixShape&, i64, \
                                            WordSpan<R>, WordSpan<R>, WordSpan<R>);      \
-  template void cost_matrix_triples<R>(privml::CostMeter&, const MatrixShape&, i64,     \
-                                       SilentVoleMeter*);
+  template void cost_matrix_triples<R>(ot::CostMeter&, const MatrixShape&, i64, SilentVoleMeter*);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

@@ -62,7 +62,7 @@ template <class R>
 void generate_matrix_triples(Authentication<R>& authentication, const MatrixShape& shape, i64 n,
                              WordSpan<R> a, WordSpan<R> b, WordSpan<R> c);
 template <class R>
-void cost_matrix_triples(privml::CostMeter& meter, const MatrixShape& shape, i64 n,
+void cost_matrix_triples(ot::CostMeter& meter, const MatrixShape& shape, i64 n,
                          SilentVoleMeter* voles = nullptr);
 
 }  // namespace privml::spdz2k

@@ -60,14 +60,13 @@ TYPED_TEST(MatrixTripleTest, ProductsAndCostsHold) {
        {Case{{1, 1, 1}, 1}, Case{{3, 5, 2}, 3}, Case{{20, 14, 1}, 1}, Case{{1, 3, 2100}, 2}}) {
     for (const std::string provider : {"softspoken", "ideal"}) {
       if (provider == "softspoken" && shape.columns > 1000) continue;
-      const OtConfig config = malicious_config(provider);
+      const ot::OtConfig config = malicious_config(provider);
       MatrixTriples<R> triples(shape, n);
       const auto record = run_generator<R>(
           config, [&](Authentication<R>& authentication) { triples.generate(authentication); });
       EXPECT_TRUE(triples.hold());
-      expect_generator_cost<R>(config, record, [&](privml::CostMeter& meter) {
-        cost_matrix_triples<R>(meter, shape, n);
-      });
+      expect_generator_cost<R>(
+          config, record, [&](ot::CostMeter& meter) { cost_matrix_triples<R>(meter, shape, n); });
     }
   }
 }
@@ -78,7 +77,7 @@ TEST(MatrixTripleWireTrace, SoftSpoken) {
       malicious_config(),
       [&](Authentication<Ring64>& authentication) { triples.generate(authentication); });
   EXPECT_EQ(record.sent_hash[0].substr(0, 8) + record.sent_hash[1].substr(0, 8),
-            "582ad5b9ab651a5c");
+            "28b21648e733e76d");
 }
 
 TEST(MatrixTripleDistribution, FactorsAreUniform) {
@@ -95,7 +94,7 @@ TEST(MatrixTripleDistribution, FactorsAreUniform) {
 template <class R>
 void expect_bytes(const MatrixShape& shape, int times_less) {
   const auto [rows, inner, columns] = shape;
-  privml::CostMeter meter(rcot_cost(malicious_config("ideal"))), single = meter;
+  ot::CostMeter meter(ot::rcot_cost(malicious_config("ideal"))), single = meter;
   cost_matrix_triples<R>(meter, shape, 1);
   i64 product = 0, mac = 0;
   for (int d = 0; d < R::k / 4; ++d) product += R::k + R::s - 4 * d;
@@ -137,18 +136,18 @@ void run_deviating(MatrixBatch<R>& batch, const Deviation<R>& deviation) {
   batch.authenticate_lines(0, at.lines);
   batch.add_own_products();
   step(deviation.before_rest);
-  const Block seed = batch.authenticate_rest();
+  const crypto::Block seed = batch.authenticate_rest();
   step(deviation.before_sacrifice);
   batch.sacrifice(seed);
 }
 
 // How the honest party's run ends; what both got is in `triples`.
 template <class R>
-privml::testing::Ending ending_against(int dishonest, const Deviation<R>& deviation,
-                                       MatrixTriples<R>& triples, Block seed) {
-  OtConfig config = malicious_config("ideal");
+ot::testing::Ending ending_against(int dishonest, const Deviation<R>& deviation,
+                                   MatrixTriples<R>& triples, crypto::Block seed) {
+  ot::OtConfig config = malicious_config("ideal");
   config.test_seed = seed;
-  const auto run = privml::testing::run_tampered(
+  const auto run = ot::testing::run_tampered(
       config, dishonest, {}, with_authentication<R>([&](Authentication<R>& authentication) {
         MatrixBatch<R> batch(authentication, triples.shape, 1);
         const int rank = authentication.session().rank;
@@ -184,13 +183,12 @@ void expect_deviations_are_caught() {
   };
   for (int dishonest : {0, 1}) {
     MatrixTriples<R> triples({2, 3, 4}, 1);
-    EXPECT_EQ(ending_against<R>(dishonest, {}, triples, {1, 2}),
-              privml::testing::Ending::completed);
+    EXPECT_EQ(ending_against<R>(dishonest, {}, triples, {1, 2}), ot::testing::Ending::completed);
     EXPECT_TRUE(triples.hold());
     for (const auto& [name, deviation] : attacks) {
       SCOPED_TRACE(name);
       EXPECT_EQ(ending_against<R>(dishonest, deviation, triples, {1, 2}),
-                privml::testing::Ending::aborted);
+                ot::testing::Ending::aborted);
     }
   }
 }
@@ -208,9 +206,9 @@ TEST(MatrixTripleAttack, SelectiveFailureTellsNothingOfTheFactors) {
   for (u64 attempt = 0; attempt < 500; ++attempt) {
     MatrixTriples<R> triples({1, 1, 1}, 1);
     int odd_key = 0;
-    OtConfig config = malicious_config("ideal");
-    config.test_seed = Block{attempt, 77};
-    const auto run = privml::testing::run_tampered(
+    ot::OtConfig config = malicious_config("ideal");
+    config.test_seed = crypto::Block{attempt, 77};
+    const auto run = ot::testing::run_tampered(
         config, 1, {}, with_authentication<R>([&](Authentication<R>& authentication) {
           MatrixBatch<R> batch(authentication, triples.shape, 1);
           const int rank = authentication.session().rank;

@@ -19,15 +19,15 @@ namespace {
 // the OT layer counts itself.
 class PreprocessPhase {
  public:
-  explicit PreprocessPhase(Party& party)
+  explicit PreprocessPhase(ot::Party& party)
       : party_(party),
         before_(party.channel.traffic()),
         booked_(book()),
         start_(std::chrono::steady_clock::now()) {}
   ~PreprocessPhase() {
-    const Traffic after = party_.channel.traffic();
+    const net::Traffic after = party_.channel.traffic();
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
-    PhaseCount& now = book();
+    ot::PhaseCount& now = book();
     now.sent = booked_.sent + after.sent - before_.sent;
     now.received = booked_.received + after.received - before_.received;
     now.depth = booked_.depth + after.depth - before_.depth;
@@ -36,10 +36,10 @@ class PreprocessPhase {
   PreprocessPhase(const PreprocessPhase&) = delete;
 
  private:
-  PhaseCount& book() { return party_.ledger.phases[static_cast<int>(Phase::preprocess)]; }
-  Party& party_;
-  Traffic before_;
-  PhaseCount booked_;
+  ot::PhaseCount& book() { return party_.ledger.phases[static_cast<int>(ot::Phase::preprocess)]; }
+  ot::Party& party_;
+  net::Traffic before_;
+  ot::PhaseCount booked_;
   std::chrono::steady_clock::time_point start_;
 };
 
@@ -92,7 +92,7 @@ void copy(ShareView<W> from, ShareSpan<W> to) {
 }  // namespace
 
 template <class R>
-PreprocessingSupply<R>::PreprocessingSupply(Session<R>& session, Party* party, bool silent)
+PreprocessingSupply<R>::PreprocessingSupply(Session<R>& session, ot::Party* party, bool silent)
     : session_(session), party_(party), silent_(silent) {
   session.set_supply(*this);
   if (party == nullptr) return;
@@ -311,21 +311,21 @@ void PreprocessingSupply<R>::put_in(Item item, i64 n, Bytes in) {
 }
 
 template <class R>
-void cost_preprocessing_setup(GenerationMeter& meter) {
-  cost_authentication_setup<R>(meter.wire);
+void cost_preprocessing_setup(CostMeter& meter) {
+  cost_authentication_setup<R>(meter);
 }
 
 template <class R>
-void cost_reserve(GenerationMeter& meter, Demand& stock, const Demand& wanted) {
-  const double correlation_bits = meter.wire.correlation_bits;
-  const bool silent = meter.wire.rcot.provider == "silent";
+void cost_reserve(CostMeter& meter, Demand& stock, const Demand& wanted) {
+  const double correlation_bits = meter.correlation_bits;
+  const bool silent = meter.rcot.provider == "silent";
   if (silent && !meter.voles && voles_pay<R>(correlation_bits, stock, wanted)) {
     begin_voles<R>(meter);
   }
   const std::vector<Step> steps =
       plan_production<R>(correlation_bits, stock, wanted, meter.voles.has_value());
   if (use_pool(steps)) {
-    if (meter.pool_used) cost_renew_pool<R>(meter.wire);
+    if (meter.pool_used) cost_renew_pool<R>(meter);
     meter.pool_used = true;
   }
   for (const Step& step : steps) {
@@ -334,10 +334,10 @@ void cost_reserve(GenerationMeter& meter, Demand& stock, const Demand& wanted) {
   }
 }
 
-#define PRIVML_INSTANTIATE(R)                                  \
-  template class PreprocessingSupply<R>;                       \
-  template void cost_preprocessing_setup<R>(GenerationMeter&); \
-  template void cost_reserve<R>(GenerationMeter&, Demand&, const Demand&);
+#define PRIVML_INSTANTIATE(R)                            \
+  template class PreprocessingSupply<R>;                 \
+  template void cost_preprocessing_setup<R>(CostMeter&); \
+  template void cost_reserve<R>(CostMeter&, Demand&, const Demand&);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

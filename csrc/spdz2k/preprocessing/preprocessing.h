@@ -31,7 +31,7 @@ class PreprocessingSupply final : public Supply<R> {
   // A stored supply if `party` is null. `silent`: a SilentVole is set up as soon as it makes
   // what is to be made cheaper. Becomes the session's supply; the session and the party must
   // outlive it.
-  PreprocessingSupply(Session<R>& session, Party* party, bool silent = false);
+  PreprocessingSupply(Session<R>& session, ot::Party* party, bool silent = false);
 
   void reserve(const Demand& demand) override;
   // What is in stock.
@@ -62,7 +62,7 @@ class PreprocessingSupply final : public Supply<R> {
   void bits_from_own_squares(WordSpan<R> bits);
 
   Session<R>& session_;
-  Party* party_;
+  ot::Party* party_;
   bool silent_;
   std::unique_ptr<Authentication<R>> authentication_;
   std::unique_ptr<SilentVole<R>> voles_;  // ends before it
@@ -73,8 +73,8 @@ class PreprocessingSupply final : public Supply<R> {
 // Costs of making a supply and of reserve(): `stock` is what there is before and after. The supply
 // is `silent` if the meter's correlated OTs are.
 template <class R>
-void cost_preprocessing_setup(GenerationMeter& meter);
+void cost_preprocessing_setup(CostMeter& meter);
 template <class R>
-void cost_reserve(GenerationMeter& meter, Demand& stock, const Demand& wanted);
+void cost_reserve(CostMeter& meter, Demand& stock, const Demand& wanted);
 
 }  // namespace privml::spdz2k

@@ -26,11 +26,12 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-ChannelPair open_channels() {
-  TcpListener listener("127.0.0.1", 0);
-  ChannelPair pair;
-  std::thread client(
-      [&] { pair.second = connect_tcp("127.0.0.1", listener.port(), std::chrono::seconds(5)); });
+net::ChannelPair open_channels() {
+  net::TcpListener listener("127.0.0.1", 0);
+  net::ChannelPair pair;
+  std::thread client([&] {
+    pair.second = net::connect_tcp("127.0.0.1", listener.port(), std::chrono::seconds(5));
+  });
   pair.first = listener.accept(std::chrono::seconds(5));
   client.join();
   return pair;
@@ -70,18 +71,18 @@ void bits(Authentication<R>& authentication, i64 n) {
 }
 
 template <class R>
-void bench(const Operation<R>& operation, i64 n, const OtConfig& config) {
+void bench(const Operation<R>& operation, i64 n, const ot::OtConfig& config) {
   auto [first, second] = open_channels();
-  const std::array<Channel*, 2> channels{first.get(), second.get()};
+  const std::array<net::Channel*, 2> channels{first.get(), second.get()};
   std::array<double, 2> setup{}, seconds{};
   std::array<i64, 2> sent{};
   i64 setup_bytes = 0;
-  privml::testing::run_pair(
+  ot::testing::run_pair(
       [&](int rank) {
         const auto start = Clock::now();
-        const auto resources = make_party_resources(*channels[rank], rank, config);
-        Party& party = resources->party();
-        constexpr Block kSeed{1, 2};
+        const auto resources = ot::make_party_resources(*channels[rank], rank, config);
+        ot::Party& party = resources->party();
+        constexpr crypto::Block kSeed{1, 2};
         Session<R> session(rank, party.channel, party.prg, ideal_key<R>(kSeed, rank));
         const auto supply = make_ideal_supply<R>(kSeed, rank);  // for masks of checks alone
         session.set_supply(*supply);
@@ -100,7 +101,7 @@ void bench(const Operation<R>& operation, i64 n, const OtConfig& config) {
         sent[rank] = party.channel.traffic().sent - before;
       },
       [&] {
-        for (Channel* channel : channels) channel->close();
+        for (net::Channel* channel : channels) channel->close();
       });
   const double count = static_cast<double>(n), slower = std::max(seconds[0], seconds[1]);
   std::printf(
@@ -113,7 +114,7 @@ void bench(const Operation<R>& operation, i64 n, const OtConfig& config) {
 }
 
 template <class R>
-void bench_all(const char* name, i64 n, const OtConfig& config) {
+void bench_all(const char* name, i64 n, const ot::OtConfig& config) {
   const Operation<R> operations[]{{"mask", masks<R>},
                                   {"random", randoms<R>},
                                   {"triple", triples<R>},
@@ -133,7 +134,7 @@ int main(int argc, char** argv) {
   const char* name = argc > 1 ? argv[1] : "all";
   const int ring = argc > 2 ? std::atoi(argv[2]) : 0;
   const privml::i64 n = argc > 3 ? std::atoll(argv[3]) : 1 << 14;
-  privml::OtConfig config;
+  privml::ot::OtConfig config;
   config.security = "malicious";
   if (argc > 4) config.provider = argv[4];
   config.k = argc > 5 ? std::atoi(argv[5]) : 8;

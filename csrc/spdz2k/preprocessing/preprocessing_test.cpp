@@ -79,28 +79,29 @@ TYPED_TEST(Spdz2kPreprocessing, ReserveCostsWhatIsPredictedAndMakesEnough) {
   Demand more;
   more.edabits = {{7, 100}};
   more.bit_triples = 100;
-  for (const OtConfig& ot : {malicious_ot(), ideal_ot()}) {
+  for (const ot::OtConfig& ot : {malicious_ot(), ideal_ot()}) {
     const auto record = run_supply<R>(ot, [&](Session<R>&, PreprocessingSupply<R>& supply) {
       supply.reserve(wanted);
       supply.reserve(wanted);
       supply.reserve(more);
       EXPECT_TRUE(supply.drawn() == Demand{});
     });
-    GenerationMeter setup(rcot_cost(ot)), meter(rcot_cost(ot));
+    CostMeter setup(ot::rcot_cost(ot)), meter(ot::rcot_cost(ot));
     cost_preprocessing_setup<R>(setup);
     // Correlated OTs that set-up left in stock.
-    meter.wire.available = setup.wire.available;
+    meter.available = setup.available;
     Demand stock;
     for (const Demand& demand : {wanted, wanted, more}) cost_reserve<R>(meter, stock, demand);
     for (const int rank : {0, 1}) {
-      EXPECT_EQ(record.supply[rank].sent, setup.wire.bytes[rank]);
-      EXPECT_EQ(record.supply[rank].depth, setup.wire.depth[rank]);
-      EXPECT_EQ(record.body[rank].sent, meter.wire.bytes[rank]);
-      EXPECT_EQ(record.body[rank].received, meter.wire.bytes[1 - rank]);
-      EXPECT_EQ(record.body[rank].depth, meter.wire.depth[rank]);
-      EXPECT_EQ(record.ledger[rank].cots_as_sender, setup.wire.cots[rank] + meter.wire.cots[rank]);
+      EXPECT_EQ(record.supply[rank].sent, setup.bytes[rank]);
+      EXPECT_EQ(record.supply[rank].depth, setup.depth[rank]);
+      EXPECT_EQ(record.body[rank].sent, meter.bytes[rank]);
+      EXPECT_EQ(record.body[rank].received, meter.bytes[1 - rank]);
+      EXPECT_EQ(record.body[rank].depth, meter.depth[rank]);
+      EXPECT_EQ(record.ledger[rank].cots_as_sender, setup.cots[rank] + meter.cots[rank]);
       EXPECT_TRUE(record.stock[rank] == stock);
-      const PhaseCount& book = record.ledger[rank].phases[static_cast<int>(Phase::preprocess)];
+      const ot::PhaseCount& book =
+          record.ledger[rank].phases[static_cast<int>(ot::Phase::preprocess)];
       EXPECT_EQ(book.sent, record.supply[rank].sent + record.body[rank].sent);
     }
     for (const Item item : items_of(wanted)) {
@@ -120,7 +121,7 @@ TYPED_TEST(Spdz2kPreprocessing, OnlineProtocolsDrawWhatTheyReserved) {
       return owner == session.rank ? std::span<const u64>(words) : std::span<const u64>();
     };
     CostMeter meter;
-    cost_multiply<R>(meter, n);
+    multiply<R>({meter, n}, {}, {}, {});
     meter.demand.masks = {n, n};
     supply.reserve(meter.demand);
     const Demand before = supply.stock();
@@ -158,11 +159,11 @@ TYPED_TEST(Spdz2kPreprocessing, StoredCorrelationsServeASessionOfTheSameKey) {
       stored[session.rank].push_back(std::move(bytes));
     }
   });
-  auto [first, second] = make_memory_channels();
-  Both<std::unique_ptr<Channel>> channels{std::move(first), std::move(second)};
-  privml::testing::run_pair(
+  auto [first, second] = net::make_memory_channels();
+  Both<std::unique_ptr<net::Channel>> channels{std::move(first), std::move(second)};
+  ot::testing::run_pair(
       [&](int rank) {
-        Prg prg({static_cast<u64>(rank), 99});
+        crypto::Prg prg({static_cast<u64>(rank), 99});
         Session<R> session(rank, *channels[rank], prg, keys[rank]);
         PreprocessingSupply<R> supply(session, nullptr);
         for (std::size_t i = 0; i < items.size(); ++i) {

@@ -25,16 +25,16 @@ struct Slots {
 
 // Bits of the others: other i has the correlations [i * k, (i + 1) * k); masks of the proof follow.
 struct OtherBits {
-  WipedVector<Block> own, peer;
+  WipedVector<crypto::Block> own, peer;
 };
 
 template <class R>
-OtherBits draw_others(Party& party, i64 count) {
+OtherBits draw_others(ot::Party& party, i64 count) {
   const i64 all = count * R::k + kProofMasks;
-  OtherBits bits{WipedVector<Block>(all), WipedVector<Block>(all)};
-  reserve(party, all, all);
-  draw_as_receiver(party, bits.own.data(), all);
-  draw_as_sender(party, bits.peer.data(), all);
+  OtherBits bits{WipedVector<crypto::Block>(all), WipedVector<crypto::Block>(all)};
+  ot::reserve(party, all, all);
+  ot::draw_as_receiver(party, bits.own.data(), all);
+  ot::draw_as_sender(party, bits.peer.data(), all);
   return bits;
 }
 
@@ -45,11 +45,11 @@ WipedVector<u64> clear_numbers(const AuthenticatedBits<R>& bits, int width, i64 
   WipedVector<u64> numbers(n + count);
   std::fill(numbers.begin(), numbers.end(), u64{0});
   for (int b = 0; b < width; ++b) {
-    for (i64 i = 0; i < n; ++i) numbers[i] |= u64{low_bit(bits.own[b * n + i])} << b;
+    for (i64 i = 0; i < n; ++i) numbers[i] |= u64{crypto::low_bit(bits.own[b * n + i])} << b;
   }
   for (i64 i = 0; i < count; ++i) {
-    const Block* row = others.own.data() + i * R::k;
-    for (int b = 0; b < R::k; ++b) numbers[n + i] |= u64{low_bit(row[b])} << b;
+    const crypto::Block* row = others.own.data() + i * R::k;
+    for (int b = 0; b < R::k; ++b) numbers[n + i] |= u64{crypto::low_bit(row[b])} << b;
   }
   return numbers;
 }
@@ -108,8 +108,9 @@ std::array<std::vector<u64>, 2> open_sums(Session<R>& session, const Slots& slot
 
 // Adds all slots to a prover or verifier; heads and others are both t or both q.
 template <class R, class Side>
-void add_slots(Side& side, const Slots& slots, std::span<const u32> order, const Block* heads,
-               int width, const Block* others, std::span<const u64> sums) {
+void add_slots(Side& side, const Slots& slots, std::span<const u32> order,
+               const crypto::Block* heads, int width, const crypto::Block* others,
+               std::span<const u64> sums) {
   for (i64 slot = 0; slot < slots.count(); ++slot) {
     const BitRow other{others + order[slot] * i64{R::k}, 1, R::k};
     const BitRow head = slots.shown(slot) ? BitRow{heads, slots.n, 0}
@@ -126,7 +127,8 @@ MutableBytes bytes_of(T& value) {
 }  // namespace
 
 template <class R>
-PrivateNumbers<R> generate_private_numbers(Session<R>& session, Party& party, int width, i64 n) {
+PrivateNumbers<R> generate_private_numbers(Session<R>& session, ot::Party& party, int width,
+                                           i64 n) {
   expect(1 <= width && width <= R::k, "private numbers: width must be in 1..k");
   expect(1 <= n && n <= kMostNumbers, "private numbers: wrong size of a batch");
   const Slots slots{number_buckets(n, kSecurityBits<R>), n};
@@ -138,13 +140,13 @@ PrivateNumbers<R> generate_private_numbers(Session<R>& session, Party& party, in
 
   const std::vector<u32> order = random_permutation(session.toss(), count);
   const auto sums = open_sums(session, slots, order, shares);
-  const Block seed = session.toss();
+  const crypto::Block seed = session.toss();
   CarryProver prover(seed, R::k);
   CarryVerifier verifier(seed, R::k, party.sender.delta());
   add_slots<R>(prover, slots, order, bits.own.data(), width, others.own.data(), sums[rank]);
   add_slots<R>(verifier, slots, order, bits.peer.data(), width, others.peer.data(), sums[1 - rank]);
   const i64 masks = count * R::k;
-  std::array<Block, 2> proof = prover.finish(others.own.data() + masks);
+  std::array<crypto::Block, 2> proof = prover.finish(others.own.data() + masks);
   session.channel.write(bytes_of(proof));
   session.channel.read(bytes_of(proof));
   if (!verifier.verify(others.peer.data() + masks, proof)) {
@@ -162,27 +164,25 @@ PrivateNumbers<R> generate_private_numbers(Session<R>& session, Party& party, in
 }
 
 template <class R>
-void cost_generate_private_numbers(GenerationMeter& meter, int width, i64 n) {
+void cost_generate_private_numbers(CostMeter& meter, int width, i64 n) {
   const i64 count = number_buckets(n, kSecurityBits<R>).others(n);
   const i64 correlations = count * R::k + kProofMasks;
   cost_authenticate_random_bits<R>(meter, width * n);
-  meter.wire.reserve(correlations, correlations);
-  meter.wire.draw(0, correlations);
-  meter.wire.draw(1, correlations);
-  for (int owner : {0, 1}) meter.session.demand.masks[owner] += n + count;
-  meter.wire.exchange(packed_bytes(n + count, R::k), packed_bytes(n + count, R::k));
-  meter.wire.exchange(kCoinTossBytes, kCoinTossBytes);
-  meter.online([&](CostMeter& online) {
-    cost_open<R>(online, 2 * count, R::k);
-    cost_check<R>(online);
-  });
-  meter.wire.exchange(kCoinTossBytes, kCoinTossBytes);
-  meter.wire.exchange(2 * sizeof(Block), 2 * sizeof(Block));
+  meter.reserve(correlations, correlations);
+  meter.draw(0, correlations);
+  meter.draw(1, correlations);
+  for (int owner : {0, 1}) meter.demand.masks[owner] += n + count;
+  meter.exchange(packed_bytes(n + count, R::k), packed_bytes(n + count, R::k));
+  meter.exchange(kCoinTossBytes, kCoinTossBytes);
+  cost_open<R>(meter, 2 * count, R::k);
+  cost_check<R>(meter);
+  meter.exchange(kCoinTossBytes, kCoinTossBytes);
+  meter.exchange(2 * sizeof(crypto::Block), 2 * sizeof(crypto::Block));
 }
 
-#define PRIVML_INSTANTIATE(R)                                                            \
-  template PrivateNumbers<R> generate_private_numbers<R>(Session<R>&, Party&, int, i64); \
-  template void cost_generate_private_numbers<R>(GenerationMeter&, int, i64);
+#define PRIVML_INSTANTIATE(R)                                                                \
+  template PrivateNumbers<R> generate_private_numbers<R>(Session<R>&, ot::Party&, int, i64); \
+  template void cost_generate_private_numbers<R>(CostMeter&, int, i64);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

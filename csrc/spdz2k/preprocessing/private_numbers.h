@@ -39,8 +39,8 @@ struct PrivateNumbers {
 
 // 1 <= width <= k, 1 <= n <= kMostNumbers. Throws SecurityAbort if a check fails.
 template <class R>
-PrivateNumbers<R> generate_private_numbers(Session<R>& session, Party& party, int width, i64 n);
+PrivateNumbers<R> generate_private_numbers(Session<R>& session, ot::Party& party, int width, i64 n);
 template <class R>
-void cost_generate_private_numbers(GenerationMeter& meter, int width, i64 n);
+void cost_generate_private_numbers(CostMeter& meter, int width, i64 n);
 
 }  // namespace privml::spdz2k

@@ -43,18 +43,15 @@ BatchSizes batch_sizes(const Item& item) {
   return {256, i64{1} << 16};
 }
 
-// A meter without the correlated OTs' own bytes.
-GenerationMeter plain_meter() { return GenerationMeter(RcotCost{"ideal", 0, 1, i64{1} << 62}); }
-
 template <class R>
 Demand draws_of(const Step& step) {
-  GenerationMeter meter = plain_meter();
+  CostMeter meter;  // without the correlated OTs' own bytes
   cost_step<R>(meter, step);
-  return meter.session.demand;
+  return meter.demand;
 }
 
 // Bytes of both parties, correlated OTs included.
-double bytes_of(double correlation_bits, const privml::CostMeter& wire) {
+double bytes_of(double correlation_bits, const ot::CostMeter& wire) {
   return static_cast<double>(wire.bytes[0] + wire.bytes[1]) +
          static_cast<double>(wire.cots[0] + wire.cots[1]) * correlation_bits / 8;
 }
@@ -63,11 +60,11 @@ double bytes_of(double correlation_bits, const privml::CostMeter& wire) {
 // left out.
 template <class R>
 double bytes_of(double correlation_bits, const Step& step, bool voles) {
-  GenerationMeter meter = plain_meter();
+  CostMeter meter;  // without the correlated OTs' own bytes
   if (voles) meter.voles = SilentVoleMeter{{i64{1} << 60, i64{1} << 60}};
   cost_step<R>(meter, step);
-  double bytes = bytes_of(correlation_bits, meter.wire);
-  const Demand& drawn = meter.session.demand;
+  double bytes = bytes_of(correlation_bits, meter);
+  const Demand& drawn = meter.demand;
   for (const Item item : items_of(drawn)) {
     const i64 count = count_of(drawn, item);
     if (count == 0) continue;
@@ -161,24 +158,24 @@ std::vector<Step> plan_production(double correlation_bits, const Demand& stock,
 template <class R>
 bool voles_pay(double correlation_bits, const Demand& stock, const Demand& wanted) {
   const auto bytes = [&](bool voles) {
-    GenerationMeter meter = plain_meter();
+    CostMeter meter;  // without the correlated OTs' own bytes
     if (voles) begin_voles<R>(meter);
     for (const Step& step : plan_production<R>(correlation_bits, stock, wanted, voles)) {
       cost_step<R>(meter, step);
     }
-    return bytes_of(correlation_bits, meter.wire);
+    return bytes_of(correlation_bits, meter);
   };
   return bytes(true) < bytes(false);
 }
 
 template <class R>
-void begin_voles(GenerationMeter& meter) {
-  cost_silent_vole_setup<R>(meter.wire);
+void begin_voles(CostMeter& meter) {
+  cost_silent_vole_setup<R>(meter);
   meter.voles.emplace();
 }
 
 template <class R>
-void cost_step(GenerationMeter& meter, const Step& step) {
+void cost_step(CostMeter& meter, const Step& step) {
   const auto [item, n, method] = step;
   SilentVoleMeter* voles = meter.voles ? &*meter.voles : nullptr;
   switch (item.kind) {
@@ -187,21 +184,19 @@ void cost_step(GenerationMeter& meter, const Step& step) {
     case Kind::bit_triples:
       return cost_generate_bit_triples<R>(meter, n);
     case Kind::bits:
-      meter.session.demand.squares += n;
-      return meter.online([&](CostMeter& online) {
-        cost_bits_from_squares<R>(online, n);
-        cost_check<R>(online);
-      });
+      meter.demand.squares += n;
+      cost_bits_from_squares<R>(meter, n);
+      return cost_check<R>(meter);
     case Kind::squares:
-      return cost_squares<R>(meter.wire, n, voles);
+      return cost_squares<R>(meter, n, voles);
     case Kind::triples:
-      return cost_triples<R>(meter.wire, n, voles);
+      return cost_triples<R>(meter, n, voles);
     case Kind::matrix_triples:
-      return cost_matrix_triples<R>(meter.wire, item.shape, n, voles);
+      return cost_matrix_triples<R>(meter, item.shape, n, voles);
     case Kind::masks:
-      return cost_masks<R>(meter.wire, item.width, n, voles);
+      return cost_masks<R>(meter, item.width, n, voles);
     case Kind::randoms:
-      return cost_randoms<R>(meter.wire, n, voles);
+      return cost_randoms<R>(meter, n, voles);
   }
 }
 
@@ -221,8 +216,8 @@ void book_step(const Step& step, Demand& stock) {
   template EdabitMethod cheaper_edabits<R>(double, int, bool);                               \
   template std::vector<Step> plan_production<R>(double, const Demand&, const Demand&, bool); \
   template bool voles_pay<R>(double, const Demand&, const Demand&);                          \
-  template void begin_voles<R>(GenerationMeter&);                                            \
-  template void cost_step<R>(GenerationMeter&, const Step&);                                 \
+  template void begin_voles<R>(CostMeter&);                                                  \
+  template void cost_step<R>(CostMeter&, const Step&);                                       \
   template void book_step<R>(const Step&, Demand&);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 

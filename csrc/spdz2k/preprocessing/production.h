@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "spdz2k/preprocessing/edabits.h"
-#include "spdz2k/preprocessing/generation.h"
+#include "spdz2k/shares/cost.h"
 
 namespace privml::spdz2k {
 
@@ -61,10 +61,10 @@ bool voles_pay(double correlation_bits, const Demand& stock, const Demand& wante
 
 // Books the set-up of a SilentVole, which makes the products of all batches that follow.
 template <class R>
-void begin_voles(GenerationMeter& meter);
+void begin_voles(CostMeter& meter);
 // One batch's messages, correlated OTs and draws.
 template <class R>
-void cost_step(GenerationMeter& meter, const Step& step);
+void cost_step(CostMeter& meter, const Step& step);
 // What one batch takes from the stock and adds to it.
 template <class R>
 void book_step(const Step& step, Demand& stock);

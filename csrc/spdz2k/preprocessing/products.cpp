@@ -9,7 +9,7 @@ namespace {
 constexpr i64 kBlock = 64;  // elements whose weights are made at once
 
 template <class Word>
-Word first_word(const Block& block) {
+Word first_word(const crypto::Block& block) {
   Word word;
   std::memcpy(&word, &block, sizeof word);
   return word;
@@ -24,11 +24,11 @@ void for_each_column(Column&& column) {
 
 // Calls use(set, bit, first, count, weights) for `sets` sets of weights of every bit of the pool.
 template <class R, class Use>
-void for_each_weight(Block seed, i64 n, int sets, Use&& use) {
+void for_each_weight(crypto::Block seed, i64 n, int sets, Use&& use) {
   using Word = typename R::Word;
   constexpr int bits = kPoolShape<R>.bits();
   AlignedVector<Word> weights(sets * bits * kBlock);
-  Prg random(seed);
+  crypto::Prg random(seed);
   for (i64 first = 0; first < n; first += kBlock) {
     const i64 count = std::min(kBlock, n - first);
     random.fill_bytes(bytes_of(std::span<Word>(weights)));
@@ -48,24 +48,24 @@ void add_scaled(Word* out, const Word* weights, Word factor, i64 count) {
 }  // namespace
 
 template <class R>
-void reserve_products(Party& party, i64 as_sender, i64 as_receiver) {
-  reserve(party, product_transfers<R>(as_sender), product_transfers<R>(as_receiver));
+void reserve_products(ot::Party& party, i64 as_sender, i64 as_receiver) {
+  ot::reserve(party, product_transfers<R>(as_sender), product_transfers<R>(as_receiver));
 }
 
 template <class R>
 Products<R> send_products(Authentication<R>& authentication, std::span<const typename R::Word> b) {
   using Word = typename R::Word;
-  Party& party = authentication.party();
+  ot::Party& party = authentication.party();
   const i64 n = std::ssize(b);
   Products<R> products;
   products.product.resize(n, Word{0});
   products.mask_product.resize(n, Word{0});
   if (n == 0) return products;
-  const Block delta = party.sender.delta();
-  WipedVector<Block> keys(n), shifted(n);
+  const crypto::Block delta = party.sender.delta();
+  WipedVector<crypto::Block> keys(n), shifted(n);
   WipedVector<Word> correction(n);
   for_each_column<R>([&](int bit, bool is_mask) {
-    draw_as_sender(party, keys.data(), n);
+    ot::draw_as_sender(party, keys.data(), n);
     for (i64 i = 0; i < n; ++i) shifted[i] = keys[i] ^ delta;
     party.hash.hash(keys.data(), keys.data(), n);
     party.hash.hash(shifted.data(), shifted.data(), n);
@@ -85,19 +85,19 @@ Products<R> send_products(Authentication<R>& authentication, std::span<const typ
 template <class R>
 Products<R> receive_products(Authentication<R>& authentication, i64 n) {
   using Word = typename R::Word;
-  Party& party = authentication.party();
+  ot::Party& party = authentication.party();
   Products<R> products;
   for (auto* words :
        {&products.factor, &products.mask, &products.product, &products.mask_product}) {
     words->resize(n, Word{0});
   }
   if (n == 0) return products;
-  WipedVector<Block> keys(n);
+  WipedVector<crypto::Block> keys(n);
   WipedVector<u8> choices(n);
   WipedVector<Word> correction(n);
   for_each_column<R>([&](int bit, bool is_mask) {
-    draw_as_receiver(party, keys.data(), n);
-    for (i64 i = 0; i < n; ++i) choices[i] = low_bit(keys[i]);
+    ot::draw_as_receiver(party, keys.data(), n);
+    for (i64 i = 0; i < n; ++i) choices[i] = crypto::low_bit(keys[i]);
     party.hash.hash(keys.data(), keys.data(), n);
     read_column(party.channel, correction.data(), n, kNarrowBits<R> - bit);
     Word* share = is_mask ? products.mask_product.data() : products.product.data();
@@ -115,7 +115,7 @@ Products<R> receive_products(Authentication<R>& authentication, i64 n) {
 }
 
 template <class R>
-void weigh(const Authentication<R>& authentication, Block seed, Products<R>& products) {
+void weigh(const Authentication<R>& authentication, crypto::Block seed, Products<R>& products) {
   using Word = typename R::Word;
   const std::span<const u8> pool = authentication.pool();
   const i64 n = std::ssize(products.product);
@@ -130,8 +130,8 @@ void weigh(const Authentication<R>& authentication, Block seed, Products<R>& pro
 }
 
 template <class R>
-WipedVector<typename R::Word> pool_masks(const Authentication<R>& authentication, Block seed,
-                                         i64 n) {
+WipedVector<typename R::Word> pool_masks(const Authentication<R>& authentication,
+                                         crypto::Block seed, i64 n) {
   using Word = typename R::Word;
   const std::span<const u8> pool = authentication.pool();
   WipedVector<Word> masks(n, Word{0});
@@ -142,7 +142,7 @@ WipedVector<typename R::Word> pool_masks(const Authentication<R>& authentication
 }
 
 template <class R>
-void add_masked_products(const Columns<Wide<R>>& columns, i64 first, Block seed, int sign,
+void add_masked_products(const Columns<Wide<R>>& columns, i64 first, crypto::Block seed, int sign,
                          std::span<typename R::Word> out) {
   using Word = typename R::Word;
   const Word factor = static_cast<Word>(sign);
@@ -162,14 +162,14 @@ i64 product_bytes(i64 n) {
   return bytes;
 }
 
-#define PRIVML_INSTANTIATE(R)                                                          \
-  template void reserve_products<R>(Party&, i64, i64);                                 \
-  template Products<R> send_products<R>(Authentication<R>&, std::span<const R::Word>); \
-  template Products<R> receive_products<R>(Authentication<R>&, i64);                   \
-  template void weigh<R>(const Authentication<R>&, Block, Products<R>&);               \
-  template WipedVector<R::Word> pool_masks<R>(const Authentication<R>&, Block, i64);   \
-  template void add_masked_products<R>(const Columns<Wide<R>>&, i64, Block, int,       \
-                                       std::span<R::Word>);                            \
+#define PRIVML_INSTANTIATE(R)                                                                \
+  template void reserve_products<R>(ot::Party&, i64, i64);                                   \
+  template Products<R> send_products<R>(Authentication<R>&, std::span<const R::Word>);       \
+  template Products<R> receive_products<R>(Authentication<R>&, i64);                         \
+  template void weigh<R>(const Authentication<R>&, crypto::Block, Products<R>&);             \
+  template WipedVector<R::Word> pool_masks<R>(const Authentication<R>&, crypto::Block, i64); \
+  template void add_masked_products<R>(const Columns<Wide<R>>&, i64, crypto::Block, int,     \
+                                       std::span<R::Word>);                                  \
   template i64 product_bytes<R>(i64);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 

@@ -51,24 +51,24 @@ struct Products {
 
 // Correlated OTs in this party's roles, for both parties' next calls.
 template <class R>
-void reserve_products(Party& party, i64 as_sender, i64 as_receiver);
+void reserve_products(ot::Party& party, i64 as_sender, i64 as_receiver);
 template <class R>
 Products<R> send_products(Authentication<R>& authentication, std::span<const typename R::Word> b);
 template <class R>
 Products<R> receive_products(Authentication<R>& authentication, i64 n);
 // Adds <r, C> and its products, with weights from a seed tossed after the transfers.
 template <class R>
-void weigh(const Authentication<R>& authentication, Block seed, Products<R>& products);
+void weigh(const Authentication<R>& authentication, crypto::Block seed, Products<R>& products);
 
 // What a party adds to its words b: z from its pool with weights from `seed`.
 template <class R>
-WipedVector<typename R::Word> pool_masks(const Authentication<R>& authentication, Block seed,
-                                         i64 n);
+WipedVector<typename R::Word> pool_masks(const Authentication<R>& authentication,
+                                         crypto::Block seed, i64 n);
 // Adds factor[i] to `sign` * the weighted sum of the columns of element `first` + i: shares mod
 // 2^(k+s) of the products of authenticated words and those z. The key's side has sign 1, the
 // vector's side -1.
 template <class R>
-void add_masked_products(const Columns<Wide<R>>& columns, i64 first, Block seed, int sign,
+void add_masked_products(const Columns<Wide<R>>& columns, i64 first, crypto::Block seed, int sign,
                          std::span<typename R::Word> out);
 
 // Messages from the sender, besides the OTs.

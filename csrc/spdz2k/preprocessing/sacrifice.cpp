@@ -44,27 +44,27 @@ void open_zeros(Session<R>& session, std::span<Wide<R>> words) {
 
 template <class R>
 void check_residuals(Session<R>& session, std::span<const Wide<R>> residuals, const char* what) {
-  const Block seed = session.toss();
+  const crypto::Block seed = session.toss();
   std::vector<typename R::BitWord> chi(residuals.size());
-  Prg(seed).fill_bytes(bytes_of(std::span(chi)));
+  crypto::Prg(seed).fill_bytes(bytes_of(std::span(chi)));
   struct {
     Wide<R> sum{};
-    Block nonce;
+    crypto::Block nonce;
   } mine, theirs;
   mine.nonce = session.prg.next_block();  // hides what is committed to
   for (size_t i = 0; i < chi.size(); ++i) mine.sum += product(Wide<R>(chi[i]), residuals[i]);
 
   const auto message_of = [](const auto& opening) {
-    std::vector<u8> message(sizeof(Block) + 3 * sizeof(u64));
-    std::memcpy(message.data(), &opening.nonce, sizeof(Block));
+    std::vector<u8> message(sizeof(crypto::Block) + 3 * sizeof(u64));
+    std::memcpy(message.data(), &opening.nonce, sizeof(crypto::Block));
     for (int j = 0; 64 * j < kWideBits<R>; ++j) {
       const u64 limb = detail::get_limb(opening.sum, j) & low_mask(kWideBits<R> - 64 * j);
-      std::memcpy(message.data() + sizeof(Block) + 8 * j, &limb, sizeof limb);
+      std::memcpy(message.data() + sizeof(crypto::Block) + 8 * j, &limb, sizeof limb);
     }
     return message;
   };
   const auto nonce_of = [](auto& opening) {
-    return MutableBytes(reinterpret_cast<u8*>(&opening.nonce), sizeof(Block));
+    return MutableBytes(reinterpret_cast<u8*>(&opening.nonce), sizeof(crypto::Block));
   };
   const Commitment commitment = commit(kLabel, session.rank, seed.lo, message_of(mine));
   Commitment their_commitment;
@@ -88,13 +88,13 @@ i64 wide_bytes(i64 n) {
 }
 
 template <class R>
-void cost_open_zeros(privml::CostMeter& meter, i64 n) {
+void cost_open_zeros(ot::CostMeter& meter, i64 n) {
   meter.exchange(column_bytes(n, R::s), column_bytes(n, R::s));
 }
 
 template <class R>
-void cost_check_residuals(privml::CostMeter& meter) {
-  const i64 opening = wide_bytes<R>(1) + static_cast<i64>(sizeof(Block));
+void cost_check_residuals(ot::CostMeter& meter) {
+  const i64 opening = wide_bytes<R>(1) + static_cast<i64>(sizeof(crypto::Block));
   meter.exchange(kCoinTossBytes, kCoinTossBytes);
   meter.exchange(sizeof(Commitment), sizeof(Commitment));
   meter.exchange(opening, opening);
@@ -106,8 +106,8 @@ void cost_check_residuals(privml::CostMeter& meter) {
   template void open_zeros<R>(Session<R>&, std::span<Wide<R>>);                              \
   template void check_residuals<R>(Session<R>&, std::span<const Wide<R>>, const char*);      \
   template i64 wide_bytes<R>(i64);                                                           \
-  template void cost_open_zeros<R>(privml::CostMeter&, i64);                                 \
-  template void cost_check_residuals<R>(privml::CostMeter&);
+  template void cost_open_zeros<R>(ot::CostMeter&, i64);                                     \
+  template void cost_check_residuals<R>(ot::CostMeter&);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

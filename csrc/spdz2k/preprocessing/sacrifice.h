@@ -37,8 +37,8 @@ void check_residuals(Session<R>& session, std::span<const Wide<R>> residuals, co
 template <class R>
 i64 wide_bytes(i64 n);
 template <class R>
-void cost_open_zeros(privml::CostMeter& meter, i64 n);
+void cost_open_zeros(ot::CostMeter& meter, i64 n);
 template <class R>
-void cost_check_residuals(privml::CostMeter& meter);
+void cost_check_residuals(ot::CostMeter& meter);
 
 }  // namespace privml::spdz2k

@@ -13,7 +13,7 @@ class SilentSupply : public ::testing::Test {};
 using Rings = ::testing::Types<Ring32, Ring64>;
 TYPED_TEST_SUITE(SilentSupply, Rings);
 
-OtConfig silent_ot() { return privml::testing::test_config("silent", 0, "malicious"); }
+ot::OtConfig silent_ot() { return ot::testing::test_config("silent", 0, "malicious"); }
 
 TYPED_TEST(SilentSupply, CostsWhatIsPredictedBeforeAndAfterTheVoles) {
   using R = TypeParam;
@@ -25,7 +25,7 @@ TYPED_TEST(SilentSupply, CostsWhatIsPredictedBeforeAndAfterTheVoles) {
   many.edabits = {{9, 30}};
   more.squares = 90;
   more.randoms = 2000;
-  const OtConfig ot = silent_ot();
+  const ot::OtConfig ot = silent_ot();
   constexpr i64 n = 500;
   const auto record = run_supply<R>(ot, [&](Session<R>& session, PreprocessingSupply<R>& supply) {
     for (const Demand& demand : {few, many, more}) supply.reserve(demand);
@@ -41,9 +41,9 @@ TYPED_TEST(SilentSupply, CostsWhatIsPredictedBeforeAndAfterTheVoles) {
     const Words x = values_of<R>(session, b), square = values_of<R>(session, c);
     for (i64 i = 0; i < 90; ++i) ASSERT_EQ(square[i], low_bits(x[i] * x[i], R::k));
   });
-  GenerationMeter setup(rcot_cost(ot)), meter(rcot_cost(ot));
+  CostMeter setup(ot::rcot_cost(ot)), meter(ot::rcot_cost(ot));
   cost_preprocessing_setup<R>(setup);
-  meter.wire.available = setup.wire.available;
+  meter.available = setup.available;
   Demand stock;
   cost_reserve<R>(meter, stock, few);
   EXPECT_FALSE(meter.voles.has_value());
@@ -51,11 +51,12 @@ TYPED_TEST(SilentSupply, CostsWhatIsPredictedBeforeAndAfterTheVoles) {
   EXPECT_TRUE(meter.voles.has_value());
   cost_reserve<R>(meter, stock, more);
   for (const int rank : {0, 1}) {
-    const PhaseCount& book = record.ledger[rank].phases[static_cast<int>(Phase::preprocess)];
-    EXPECT_EQ(book.sent, setup.wire.bytes[rank] + meter.wire.bytes[rank]);
-    EXPECT_EQ(book.received, setup.wire.bytes[1 - rank] + meter.wire.bytes[1 - rank]);
-    EXPECT_EQ(book.depth, setup.wire.depth[rank] + meter.wire.depth[rank]);
-    EXPECT_EQ(record.ledger[rank].cots_as_sender, setup.wire.cots[rank] + meter.wire.cots[rank]);
+    const ot::PhaseCount& book =
+        record.ledger[rank].phases[static_cast<int>(ot::Phase::preprocess)];
+    EXPECT_EQ(book.sent, setup.bytes[rank] + meter.bytes[rank]);
+    EXPECT_EQ(book.received, setup.bytes[1 - rank] + meter.bytes[1 - rank]);
+    EXPECT_EQ(book.depth, setup.depth[rank] + meter.depth[rank]);
+    EXPECT_EQ(record.ledger[rank].cots_as_sender, setup.cots[rank] + meter.cots[rank]);
   }
 }
 
@@ -64,8 +65,8 @@ TYPED_TEST(SilentSupply, VolesAreForSilentTransfersAlone) {
   using R = TypeParam;
   Demand many;
   many.triples = 1 << 17;
-  for (const OtConfig& ot : {malicious_ot(), silent_ot()}) {
-    GenerationMeter meter(rcot_cost(ot));
+  for (const ot::OtConfig& ot : {malicious_ot(), silent_ot()}) {
+    CostMeter meter(ot::rcot_cost(ot));
     Demand stock;
     cost_reserve<R>(meter, stock, many);
     EXPECT_EQ(meter.voles.has_value(), ot.provider == "silent");
@@ -77,10 +78,10 @@ TYPED_TEST(SilentSupply, AFifthOfThePublishedTriple) {
   using R = TypeParam;
   Demand many;
   many.triples = 100'000;
-  GenerationMeter meter(rcot_cost(silent_ot()));
+  CostMeter meter(ot::rcot_cost(silent_ot()));
   Demand stock;
   cost_reserve<R>(meter, stock, many);
-  EXPECT_LE(5 * 8 * meter.wire.bytes[0], many.triples * kPublishedTripleBits<R>);
+  EXPECT_LE(5 * 8 * meter.bytes[0], many.triples * kPublishedTripleBits<R>);
 }
 
 }  // namespace

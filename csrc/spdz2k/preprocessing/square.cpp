@@ -11,7 +11,9 @@ namespace {
 constexpr i64 first_part(i64 n) { return (n + 1) / 2; }
 
 // Weights of a seed are used for party 0's x, those of this one for party 1's.
-Block of_direction(Block seed, int owner) { return {seed.lo, seed.hi ^ static_cast<u64>(owner)}; }
+crypto::Block of_direction(crypto::Block seed, int owner) {
+  return {seed.lo, seed.hi ^ static_cast<u64>(owner)};
+}
 
 // A batch of n in the order: `first` squares of x of party 0, the rest of party 1. This party's
 // word of square i is its x or its y.
@@ -44,12 +46,12 @@ struct Batch {
     reserve_products<R>(authentication.party(), other(), own);
     sent = send_products<R>(authentication, y);
     received = receive_products<R>(authentication, own);
-    const Block seed = session.toss();
+    const crypto::Block seed = session.toss();
     weigh(authentication, of_direction(seed, session.rank), received);
     weigh(authentication, of_direction(seed, 1 - session.rank), sent);
   }
 
-  Block authenticate() {
+  crypto::Block authenticate() {
     // x and its mask first, so that the pool can hide y.
     WipedVector<Wide<R>> mine(2 * own), my_macs(2 * own), their_macs(2 * other());
     for (i64 i = 0; i < own; ++i) {
@@ -57,10 +59,10 @@ struct Batch {
       mine[own + i] = widen(received.mask[i]);
     }
     Columns<Wide<R>> mine_by_pool, theirs_by_pool;
-    const Block seed =
+    const crypto::Block seed =
         authentication.authenticate(mine, my_macs, their_macs, mine_by_pool, theirs_by_pool);
-    const Block my_seed = of_direction(seed, session.rank);
-    const Block their_seed = of_direction(seed, 1 - session.rank);
+    const crypto::Block my_seed = of_direction(seed, session.rank);
+    const crypto::Block their_seed = of_direction(seed, 1 - session.rank);
     add_masked_products<R>(mine_by_pool, 0, my_seed, -1, received.product);
     add_masked_products<R>(mine_by_pool, own, my_seed, -1, received.mask_product);
     add_masked_products<R>(theirs_by_pool, 0, their_seed, 1, sent.product);
@@ -87,7 +89,8 @@ struct Batch {
       rest[2 * m + n + i] =
           widen(static_cast<Word>(product(word, mask) + 2 * products.mask_product[j]));
     }
-    const Block last = authentication.template authenticate<Wide<R>>(rest, rest_macs, rest_theirs);
+    const crypto::Block last =
+        authentication.template authenticate<Wide<R>>(rest, rest_macs, rest_theirs);
 
     // In the order of the batch: this party's word, its mask, square, masked square; MAC shares of
     // its own word and mask and of the peer's.
@@ -113,9 +116,9 @@ struct Batch {
     return last;
   }
 
-  void sacrifice(Block seed) {
+  void sacrifice(crypto::Block seed) {
     std::vector<High> t(n);
-    Prg(seed).fill_bytes(bytes_of(std::span<High>(t)));
+    crypto::Prg(seed).fill_bytes(bytes_of(std::span<High>(t)));
     const Wide<R> alpha = static_cast<Wide<R>>(session.alpha());
     std::vector<Wide<R>> p(n), theirs(n), zeros(n), residuals(3 * n);
     for (i64 i = 0; i < n; ++i) p[i] = product(Wide<R>(t[i]), words[i]) - masks[i];
@@ -177,7 +180,7 @@ void generate_squares(Authentication<R>& authentication, WordSpan<R> a, WordSpan
 }
 
 template <class R>
-void cost_squares(privml::CostMeter& meter, i64 n, SilentVoleMeter* voles) {
+void cost_squares(ot::CostMeter& meter, i64 n, SilentVoleMeter* voles) {
   for (i64 begin = 0; begin < n; begin += kSquareBatch) {
     const i64 count = std::min(kSquareBatch, n - begin);
     // Party 0's x are received by it, those of party 1 sent by it.
@@ -198,7 +201,7 @@ void cost_squares(privml::CostMeter& meter, i64 n, SilentVoleMeter* voles) {
 
 #define PRIVML_INSTANTIATE(R)                                                      \
   template void generate_squares<R>(Authentication<R>&, WordSpan<R>, WordSpan<R>); \
-  template void cost_squares<R>(privml::CostMeter&, i64, SilentVoleMeter*);
+  template void cost_squares<R>(ot::CostMeter&, i64, SilentVoleMeter*);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

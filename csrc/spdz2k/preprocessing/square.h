@@ -24,6 +24,6 @@ inline constexpr i64 kSquareBatch = 1024;
 template <class R>
 void generate_squares(Authentication<R>& authentication, WordSpan<R> a, WordSpan<R> square);
 template <class R>
-void cost_squares(privml::CostMeter& meter, i64 n, SilentVoleMeter* voles = nullptr);
+void cost_squares(ot::CostMeter& meter, i64 n, SilentVoleMeter* voles = nullptr);
 
 }  // namespace privml::spdz2k

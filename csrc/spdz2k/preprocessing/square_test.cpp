@@ -40,13 +40,13 @@ struct Squares {
 TYPED_TEST(SquareTest, SquaresAndCostsHold) {
   using R = TypeParam;
   for (const i64 n : {i64{1}, i64{2}, i64{77}, kSquareBatch + 3}) {
-    const OtConfig config = malicious_config();
+    const ot::OtConfig config = malicious_config();
     Squares<R> squares(n);
     const auto record = run_generator<R>(
         config, [&](Authentication<R>& authentication) { squares.generate(authentication); });
     EXPECT_TRUE(squares.hold());
     expect_generator_cost<R>(config, record,
-                             [&](privml::CostMeter& meter) { cost_squares<R>(meter, n); });
+                             [&](ot::CostMeter& meter) { cost_squares<R>(meter, n); });
   }
 }
 
@@ -72,7 +72,7 @@ TEST(SquareAttack, FlippedBits) {
 TYPED_TEST(SquareTest, MasksAndRandomsHold) {
   using R = TypeParam;
   constexpr i64 n = kMaskBatch + 3;
-  const OtConfig config = malicious_config();
+  const ot::OtConfig config = malicious_config();
   Both<WordShares<R>> masks{WordShares<R>(n), WordShares<R>(n)}, randoms = masks;
   WipedVector<u64> clear(n);
   const auto record = run_generator<R>(config, [&](Authentication<R>& authentication) {
@@ -84,7 +84,7 @@ TYPED_TEST(SquareTest, MasksAndRandomsHold) {
   EXPECT_EQ(reconstruct<R>(masks, R::k), Words(clear.begin(), clear.end()));
   const Words values = reconstruct<R>(randoms, R::k);
   EXPECT_NE(values[0], values[1]);
-  expect_generator_cost<R>(config, record, [&](privml::CostMeter& meter) {
+  expect_generator_cost<R>(config, record, [&](ot::CostMeter& meter) {
     cost_masks<R>(meter, 1, n);
     cost_randoms<R>(meter, n);
   });

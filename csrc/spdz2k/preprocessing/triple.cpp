@@ -37,7 +37,7 @@ void TripleBatch<R>::multiply() {
   reserve_products<R>(authentication.party(), n, n);
   sent = send_products<R>(authentication, b);
   received = receive_products<R>(authentication, n);
-  const Block seed = session.toss();
+  const crypto::Block seed = session.toss();
   weigh(authentication, seed, sent);
   weigh(authentication, seed, received);
 }
@@ -48,9 +48,9 @@ void TripleBatch<R>::authenticate_factors() {
   widen<R>(session, received.factor, words.data(), false);
   widen<R>(session, received.mask, words.data() + n, true);
   Columns<Wide<R>> mine_by_pool, theirs_by_pool;
-  const Block seed = authentication.authenticate(std::span<const Wide<R>>(words).first(2 * n),
-                                                 std::span(macs).first(2 * n), theirs, mine_by_pool,
-                                                 theirs_by_pool);
+  const crypto::Block seed = authentication.authenticate(
+      std::span<const Wide<R>>(words).first(2 * n), std::span(macs).first(2 * n), theirs,
+      mine_by_pool, theirs_by_pool);
   for (i64 i = 0; i < 2 * n; ++i) macs[i] += theirs[i];
 
   const WipedVector<Word> masks = pool_masks(authentication, seed, n);
@@ -66,22 +66,22 @@ void TripleBatch<R>::authenticate_factors() {
 }
 
 template <class R>
-Block TripleBatch<R>::authenticate_rest() {
+crypto::Block TripleBatch<R>::authenticate_rest() {
   widen<R>(session, b, words.data() + 2 * n, false);
   widen<R>(session, c, words.data() + 3 * n, false);
   widen<R>(session, mask_c, words.data() + 4 * n, true);
   WipedVector<Wide<R>> theirs(3 * n);
-  const Block seed = authentication.template authenticate<Wide<R>>(
+  const crypto::Block seed = authentication.template authenticate<Wide<R>>(
       std::span<const Wide<R>>(words).last(3 * n), std::span(macs).last(3 * n), theirs);
   for (i64 i = 0; i < 3 * n; ++i) macs[2 * n + i] += theirs[i];
   return seed;
 }
 
 template <class R>
-void TripleBatch<R>::sacrifice(Block seed) {
+void TripleBatch<R>::sacrifice(crypto::Block seed) {
   using High = typename R::BitWord;
   std::vector<High> t(n);
-  Prg(seed).fill_bytes(bytes_of(std::span<High>(t)));
+  crypto::Prg(seed).fill_bytes(bytes_of(std::span<High>(t)));
   const Wide<R> alpha = static_cast<Wide<R>>(session.alpha());
   std::vector<Wide<R>> p(n), zeros(n), residuals(2 * n);
   const auto combine = [&](const WipedVector<Wide<R>>& x, i64 i) {
@@ -130,7 +130,7 @@ void generate_triples(Authentication<R>& authentication, WordSpan<R> a, WordSpan
 }
 
 template <class R>
-void cost_triples(privml::CostMeter& meter, i64 n, SilentVoleMeter* voles) {
+void cost_triples(ot::CostMeter& meter, i64 n, SilentVoleMeter* voles) {
   for (i64 first = 0; first < n; first += kTripleBatch) {
     const i64 count = std::min(kTripleBatch, n - first);
     const i64 transfers = product_transfers<R>(count);
@@ -150,7 +150,7 @@ void cost_triples(privml::CostMeter& meter, i64 n, SilentVoleMeter* voles) {
 #define PRIVML_INSTANTIATE(R)                                                                   \
   template struct TripleBatch<R>;                                                               \
   template void generate_triples<R>(Authentication<R>&, WordSpan<R>, WordSpan<R>, WordSpan<R>); \
-  template void cost_triples<R>(privml::CostMeter&, i64, SilentVoleMeter*);
+  template void cost_triples<R>(ot::CostMeter&, i64, SilentVoleMeter*);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

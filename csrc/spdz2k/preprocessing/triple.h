@@ -29,7 +29,7 @@ template <class R>
 void generate_triples(Authentication<R>& authentication, WordSpan<R> a, WordSpan<R> b,
                       WordSpan<R> c);
 template <class R>
-void cost_triples(privml::CostMeter& meter, i64 n, SilentVoleMeter* voles = nullptr);
+void cost_triples(ot::CostMeter& meter, i64 n, SilentVoleMeter* voles = nullptr);
 
 // Bits per triple from each party of the protocol as published, OTs included.
 template <class R>

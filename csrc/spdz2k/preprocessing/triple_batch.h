@@ -17,8 +17,8 @@ struct TripleBatch {
   // Authenticates a and a^, then hides b by the pool and sums c and c^ up.
   void authenticate_factors();
   // Authenticates b, c and c^; returns a seed tossed after everything was fixed.
-  Block authenticate_rest();
-  void sacrifice(Block seed);
+  crypto::Block authenticate_rest();
+  void sacrifice(crypto::Block seed);
 
   void write(WordSpan<R> to_a, WordSpan<R> to_b, WordSpan<R> to_c) const;
 

@@ -39,13 +39,13 @@ TYPED_TEST(TripleTest, ProductsAndCostsHold) {
   using R = TypeParam;
   for (const std::string provider : {"softspoken", "ideal"}) {
     for (const i64 n : {i64{1}, i64{77}, kTripleBatch + 5}) {
-      const OtConfig config = malicious_config(provider);
+      const ot::OtConfig config = malicious_config(provider);
       Triples<R> triples(n);
       const auto record = run_generator<R>(
           config, [&](Authentication<R>& authentication) { triples.generate(authentication); });
       EXPECT_TRUE(triples.hold());
       expect_generator_cost<R>(config, record,
-                               [&](privml::CostMeter& meter) { cost_triples<R>(meter, n); });
+                               [&](ot::CostMeter& meter) { cost_triples<R>(meter, n); });
     }
   }
 }
@@ -62,7 +62,7 @@ TEST(TripleDistribution, FactorsAreUniform) {
 // The header's formula for k = 64 and 32, per triple in full batches, and the published protocol's.
 template <class R>
 void expect_bytes(i64 formula) {
-  privml::CostMeter meter(rcot_cost(malicious_config("ideal")));
+  ot::CostMeter meter(ot::rcot_cost(malicious_config("ideal")));
   cost_triples<R>(meter, kTripleBatch);
   i64 bits = R::k + 3 * R::s;
   for (int h = 0; h < R::k; ++h) bits += R::k + R::s - h;
@@ -73,7 +73,7 @@ void expect_bytes(i64 formula) {
   // What comes once per batch: masks of checks, coins, commitments.
   EXPECT_LE(meter.bytes[0], (formula + 3) * kTripleBatch);
   EXPECT_GE(meter.bytes[0], (formula - 1) * kTripleBatch);
-  privml::CostMeter with_transfers(rcot_cost(malicious_config()));
+  ot::CostMeter with_transfers(ot::rcot_cost(malicious_config()));
   cost_triples<R>(with_transfers, 16 * kTripleBatch);
   EXPECT_LE(8 * with_transfers.bytes[0], 16 * kTripleBatch * kPublishedTripleBits<R>);
 }
@@ -108,32 +108,32 @@ TEST(TripleAttack, DishonestPartiesAreCaught) {
       {"a wrong MAC", {{}, {}, [](Batch& x) { x.macs[9] += 1; }}},
   };
   const auto ending = [](int dishonest, const Deviation<R>& deviation, Triples<R>& triples) {
-    const auto run = privml::testing::run_tampered(
-        malicious_config("ideal"), dishonest, {},
-        with_authentication<R>([&](Authentication<R>& authentication) {
-          const int rank = authentication.session().rank;
-          const auto step = [&](const auto& hook, Batch& batch) {
-            if (hook && rank == dishonest) hook(batch);
-          };
-          Batch batch(authentication, 4);
-          batch.multiply();
-          step(deviation.before_factors, batch);
-          batch.authenticate_factors();
-          step(deviation.before_rest, batch);
-          const Block seed = batch.authenticate_rest();
-          step(deviation.before_sacrifice, batch);
-          batch.sacrifice(seed);
-          batch.write(triples.a[rank], triples.b[rank], triples.c[rank]);
-        }));
+    const auto run =
+        ot::testing::run_tampered(malicious_config("ideal"), dishonest, {},
+                                  with_authentication<R>([&](Authentication<R>& authentication) {
+                                    const int rank = authentication.session().rank;
+                                    const auto step = [&](const auto& hook, Batch& batch) {
+                                      if (hook && rank == dishonest) hook(batch);
+                                    };
+                                    Batch batch(authentication, 4);
+                                    batch.multiply();
+                                    step(deviation.before_factors, batch);
+                                    batch.authenticate_factors();
+                                    step(deviation.before_rest, batch);
+                                    const crypto::Block seed = batch.authenticate_rest();
+                                    step(deviation.before_sacrifice, batch);
+                                    batch.sacrifice(seed);
+                                    batch.write(triples.a[rank], triples.b[rank], triples.c[rank]);
+                                  }));
     return run.ending[1 - dishonest];
   };
   for (const int dishonest : {0, 1}) {
     Triples<R> triples(4);
-    EXPECT_EQ(ending(dishonest, {}, triples), privml::testing::Ending::completed);
+    EXPECT_EQ(ending(dishonest, {}, triples), ot::testing::Ending::completed);
     EXPECT_TRUE(triples.hold());
     for (const auto& [name, deviation] : attacks) {
       SCOPED_TRACE(name);
-      EXPECT_EQ(ending(dishonest, deviation, triples), privml::testing::Ending::aborted);
+      EXPECT_EQ(ending(dishonest, deviation, triples), ot::testing::Ending::aborted);
     }
   }
 }

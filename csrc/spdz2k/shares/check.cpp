@@ -41,13 +41,13 @@ void check(Session<R>& session) {
   if (groups.empty()) return;
   const std::string batch = "MAC check of batch " + std::to_string(session.checks) + " (" +
                             std::to_string(session.openings.pending()) + " openings)";
-  Channel& channel = session.channel;
+  net::Channel& channel = session.channel;
 
-  const Block subsets = any_large(groups, R::s) ? session.toss() : kZeroBlock;
+  const crypto::Block subsets = any_large(groups, R::s) ? session.toss() : crypto::kZeroBlock;
   std::vector<GroupCheck<R, BitWord>> bit_groups;
   std::vector<GroupCheck<R, Word>> word_groups;
   for (const auto& [group, count] : groups) {
-    const Block seed = seed_of(subsets, group);
+    const crypto::Block seed = seed_of(subsets, group);
     if (group == kBitGroup) {
       bit_groups.emplace_back(session, session.openings.bits(), 1, seed);
     } else {
@@ -67,7 +67,7 @@ void check(Session<R>& session) {
   theirs.resize(mine.size());
   channel.write(mine);
   channel.read(theirs);
-  const Block weights = session.toss();
+  const crypto::Block weights = session.toss();
   mine.clear();
   const u8* at = theirs.data();
   for_all([&](const auto& group, auto, int number) {
@@ -76,7 +76,7 @@ void check(Session<R>& session) {
     append(mine, &result, 1);
   });
 
-  const Block hiding = session.prg.next_block();  // what is committed to
+  const crypto::Block hiding = session.prg.next_block();  // what is committed to
   append(mine, &hiding, 1);
   const Commitment my_commitment = commit(kCheckLabel, session.rank, session.checks, mine);
   Commitment their_commitment;
@@ -106,7 +106,7 @@ template <class R>
 void cost_check(CostMeter& meter) {
   using BitWord = typename R::BitWord;
   if (meter.pending.empty()) return;
-  i64 results = sizeof(Block), sums = 0;
+  i64 results = sizeof(crypto::Block), sums = 0;
   for (const auto& [group, count] : meter.pending) {
     results += group == kBitGroup ? sizeof(BitWord) : sizeof(typename R::Word);
     sums += masked_sums<R>(count);

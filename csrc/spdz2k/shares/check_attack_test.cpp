@@ -28,11 +28,11 @@ template <class R, class W>
 void cheating_check(Session<R>& session, ShareView<W> slots, int group, std::array<i64, 2> error) {
   using BitWord = typename R::BitWord;
   const i64 n = slots.size();
-  const Block seed = seed_of(n > R::s ? session.toss() : kZeroBlock, group);
+  const crypto::Block seed = seed_of(n > R::s ? session.toss() : crypto::kZeroBlock, group);
   const GroupCheck<R, W> own(session, slots, group == kBitGroup ? 1 : group, seed);
   std::vector<BitWord> subsets(n);
   if (n > R::s) {
-    Prg(seed).fill_bytes(bytes_of(subsets));
+    crypto::Prg(seed).fill_bytes(bytes_of(subsets));
   } else {
     for (i64 i = 0; i < n; ++i) subsets[i] = static_cast<BitWord>(BitWord{1} << i);
   }
@@ -49,7 +49,7 @@ void cheating_check(Session<R>& session, ShareView<W> slots, int group, std::arr
     theirs[l] = static_cast<BitWord>(theirs[l] - taken_off[l]);
   }
   const W result = own.result(theirs.data(), seed_of(session.toss(), 0));
-  std::vector<u8> message(sizeof(W) + sizeof(Block));
+  std::vector<u8> message(sizeof(W) + sizeof(crypto::Block));
   std::memcpy(message.data(), &result, sizeof result);
   const Commitment commitment = commit(kCheckLabel, session.rank, session.checks, message);
   Commitment other;
@@ -68,7 +68,7 @@ i64 accepted(i64 n, i64 runs) {
   i64 count = 0;
   run_parties<R>([&](Session<R>& session) {
     const int rank = session.rank;
-    Prg keys({static_cast<u64>(rank), 5});
+    crypto::Prg keys({static_cast<u64>(rank), 5});
     for (i64 run = 0; run < runs; ++run) {
       auto shares = share<R, W>(Words(n, 1), run);
       Session<R> inner(rank, session.channel, keys, ideal_key<R>(kSeed, rank));
@@ -127,7 +127,7 @@ void expect_subset_sums() {
   const i64 n = 37;
   constexpr int kSums = 8 * sizeof(B);
   std::vector<B> words(n), subsets(n), sums(kSums, 3), expected(kSums, 3), weights(kSums);
-  Prg prg({1, 2});
+  crypto::Prg prg({1, 2});
   for (auto* values : {&words, &subsets, &weights}) prg.fill_bytes(bytes_of(*values));
   for (i64 i = 0; i < n; ++i) {
     for (int l = 0; l < kSums; ++l) {

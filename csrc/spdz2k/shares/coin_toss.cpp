@@ -38,7 +38,7 @@ bool opens(const Commitment& commitment, const char* label, int rank, u64 number
   return sodium_memcmp(expected.data(), commitment.data(), expected.size()) == 0;
 }
 
-CoinToss::CoinToss(int rank, Channel& channel, Prg& prg)
+CoinToss::CoinToss(int rank, net::Channel& channel, crypto::Prg& prg)
     : rank_(rank), channel_(channel), prg_(prg) {
   const Commitment mine = commit_next();
   channel_.write(mine);
@@ -52,7 +52,7 @@ Commitment CoinToss::commit_next() {
   return commit(kLabel, rank_, number_, bytes_of(mine_));
 }
 
-Block CoinToss::toss() {
+crypto::Block CoinToss::toss() {
   const Opening mine = mine_;
   const u64 number = number_++;
   const Commitment next = commit_next();

@@ -33,23 +33,23 @@ inline constexpr i64 kCoinTossBytes = 64;
 class CoinToss {
  public:
   // Exchanges the first commitments.
-  CoinToss(int rank, Channel& channel, Prg& prg);
+  CoinToss(int rank, net::Channel& channel, crypto::Prg& prg);
   ~CoinToss();
   CoinToss(const CoinToss&) = delete;
   CoinToss& operator=(const CoinToss&) = delete;
 
   // Throws SecurityAbort when the peer opens something else than it committed to.
-  Block toss();
+  crypto::Block toss();
 
  private:
   struct Opening {
-    Block seed, nonce;
+    crypto::Block seed, nonce;
   };
   Commitment commit_next();
 
   int rank_;
-  Channel& channel_;
-  Prg& prg_;
+  net::Channel& channel_;
+  crypto::Prg& prg_;
   u64 number_ = 0;
   Opening mine_{};
   Commitment theirs_{};

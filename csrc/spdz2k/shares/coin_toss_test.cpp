@@ -13,25 +13,25 @@
 namespace privml::spdz2k {
 namespace {
 
-using privml::testing::Flip;
-using privml::testing::run_pair;
-using privml::testing::TamperingChannel;
+using net::testing::Flip;
+using net::testing::TamperingChannel;
+using ot::testing::run_pair;
 
 struct Tosses {
-  std::array<std::vector<Block>, 2> coins;
+  std::array<std::vector<crypto::Block>, 2> coins;
   std::array<bool, 2> aborted{};
   bool flipped = false;
 };
 
 // Four tosses; one bit of what party 1 sends is flipped.
-Tosses toss_coins(std::optional<Flip> flip = {}) {
-  auto [first, second] = make_memory_channels();
-  TamperingChannel tampered(std::move(second), flip);
-  std::array<Channel*, 2> channels{first.get(), &tampered};
+Tosses toss_coins(std::optional<net::testing::Flip> flip = {}) {
+  auto [first, second] = net::make_memory_channels();
+  net::testing::TamperingChannel tampered(std::move(second), flip);
+  std::array<net::Channel*, 2> channels{first.get(), &tampered};
   Tosses tosses;
-  run_pair(
+  ot::testing::run_pair(
       [&](int rank) {
-        Prg prg({static_cast<u64>(rank), 3});
+        crypto::Prg prg({static_cast<u64>(rank), 3});
         CoinToss coins(rank, *channels[rank], prg);
         try {
           for (int i = 0; i < 4; ++i) tosses.coins[rank].push_back(coins.toss());
@@ -42,7 +42,7 @@ Tosses toss_coins(std::optional<Flip> flip = {}) {
         }
       },
       [&] {
-        for (Channel* channel : channels) channel->close();
+        for (net::Channel* channel : channels) channel->close();
       });
   tosses.flipped = tampered.flipped();
   return tosses;
@@ -63,7 +63,7 @@ TEST(CoinToss, BothGetTheSameFreshValues) {
 TEST(CoinToss, AnyOtherValueThanTheCommittedOneAborts) {
   const auto expect_abort = [](i64 message, i64 bit, std::size_t tosses_before) {
     SCOPED_TRACE(::testing::Message() << "message " << message << ", bit " << bit);
-    const Tosses tosses = toss_coins(Flip{message, bit});
+    const Tosses tosses = toss_coins(net::testing::Flip{message, bit});
     EXPECT_TRUE(tosses.flipped);
     EXPECT_TRUE(tosses.aborted[0]);
     EXPECT_EQ(tosses.coins[0].size(), tosses_before);

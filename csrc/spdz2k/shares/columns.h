@@ -42,7 +42,7 @@ void set_limb(W& word, int j, u64 limb) {
 
 // Bits of the words above `bits` are not sent.
 template <class W>
-void write_column(Channel& channel, const W* words, i64 count, int bits) {
+void write_column(net::Channel& channel, const W* words, i64 count, int bits) {
   alignas(64) std::array<u64, kColumnBlock> limbs;
   std::array<u8, 8 * kColumnBlock> packed;
   for (i64 first = 0; first < count; first += kColumnBlock) {
@@ -58,7 +58,7 @@ void write_column(Channel& channel, const W* words, i64 count, int bits) {
 
 // Bits above `bits` become zero.
 template <class W>
-void read_column(Channel& channel, W* words, i64 count, int bits) {
+void read_column(net::Channel& channel, W* words, i64 count, int bits) {
   alignas(64) std::array<u64, kColumnBlock> limbs;
   std::array<u8, 8 * kColumnBlock> packed;
   for (i64 first = 0; first < count; first += kColumnBlock) {

@@ -15,8 +15,8 @@ namespace privml::spdz2k {
 inline constexpr const char* kCheckLabel = "privml spdz2k mac check";
 
 // A separate seed for every group.
-constexpr Block seed_of(Block common, int group) {
-  return common ^ Block{static_cast<u64>(group), 0};
+constexpr crypto::Block seed_of(crypto::Block common, int group) {
+  return common ^ crypto::Block{static_cast<u64>(group), 0};
 }
 
 // How many masked sums a group of n openings has.
@@ -66,7 +66,7 @@ class GroupCheck {
   using BitWord = typename R::BitWord;
 
   // `subsets` is the first seed of this group, not used if n <= s. Draws the masks.
-  GroupCheck(Session<R>& session, ShareView<W> slots, int bits, Block subsets)
+  GroupCheck(Session<R>& session, ShareView<W> slots, int bits, crypto::Block subsets)
       : slots_(slots),
         bits_(bits),
         alpha_(static_cast<W>(session.alpha())),
@@ -92,7 +92,7 @@ class GroupCheck {
   const std::vector<BitWord>& masked() const { return sums_; }
 
   // z^j from the peer's parts of the masked sums and the second seed.
-  W result(const BitWord* theirs, Block seed) const {
+  W result(const BitWord* theirs, crypto::Block seed) const {
     const std::vector<BitWord> weights = draw_weights(seed);
     W sum = 0;
     for (i64 l = 0; l < masks_.size(); ++l) {
@@ -129,7 +129,7 @@ class GroupCheck {
 
   template <class Function>
   void in_blocks(Function&& function) const {
-    Prg prg(subsets_);
+    crypto::Prg prg(subsets_);
     std::vector<BitWord> subset(kBlock);
     for (i64 first = 0; first < slots_.size(); first += kBlock) {
       const i64 count = std::min(kBlock, slots_.size() - first);
@@ -140,9 +140,10 @@ class GroupCheck {
 
   // Mod 2^s for shared bits, whose sums matter mod 2^s; else three bits less, so that the sum of
   // eight is exact.
-  std::vector<BitWord> draw_weights(Block seed) const {
+  std::vector<BitWord> draw_weights(crypto::Block seed) const {
     std::vector<BitWord> weights(masks_.size());
-    Prg(seed).fill_bytes({reinterpret_cast<u8*>(weights.data()), weights.size() * sizeof(BitWord)});
+    crypto::Prg(seed).fill_bytes(
+        {reinterpret_cast<u8*>(weights.data()), weights.size() * sizeof(BitWord)});
     if (sizeof(W) > sizeof(BitWord)) {
       for (BitWord& weight : weights) weight >>= 3;
     }
@@ -152,7 +153,7 @@ class GroupCheck {
   ShareView<W> slots_;
   int bits_;
   W alpha_;
-  Block subsets_;
+  crypto::Block subsets_;
   WordShares<R> masks_;
   std::vector<BitWord> sums_;
 };

@@ -14,10 +14,34 @@ namespace {
 
 bool learns(int rank, int to) { return to == kBothParties || to == rank; }
 
-void expect_receiver(int rank, i64 n, int to, std::size_t out) {
+template <class R>
+void expect_receiver(Side<R> side, i64 n, int to, std::size_t out) {
   expect(to >= kBothParties && to <= 1, "reveal: the receiver is party 0, party 1 or both (-1)");
-  expect(static_cast<i64>(out) == (learns(rank, to) ? n : 0),
-         "reveal: out must be as long as x, or empty");
+  side.expect_lengths(static_cast<i64>(out) == (learns(side.rank(), to) ? n : 0),
+                      "reveal: out must be as long as x, or empty");
+}
+
+template <class R>
+void check_all(Side<R> side) {
+  side.call([](Session<R>& session) { check(session); }, cost_check<R>);
+}
+
+template <class R>
+void draw_masks(Side<R> side, int owner, WordSpan<R> masks, std::span<u64> clear, i64 n) {
+  side.call([&](Session<R>& session) { session.supply().masks(owner, masks, clear); },
+            [&](CostMeter& meter) { meter.demand.masks[owner] += n; });
+}
+
+template <class R>
+void open_words(Side<R> side, WordView<R> x, int bits, std::span<u64> out) {
+  side.call([&](Session<R>& session) { open<R>(session, x, bits, out); },
+            [&](CostMeter& meter) { cost_open<R>(meter, side.count(x), bits); });
+}
+
+template <class R>
+void open_shared_bits(Side<R> side, BitView<R> x, std::span<u8> out) {
+  side.call([&](Session<R>& session) { open_bits<R>(session, x, out); },
+            [&](CostMeter& meter) { cost_open_bits<R>(meter, side.count(x)); });
 }
 
 }  // namespace
@@ -49,77 +73,57 @@ void cost_input(CostMeter& meter, int owner, i64 n) {
 }
 
 template <class R>
-void reveal(Session<R>& session, WordView<R> x, int bits, int to, std::span<u64> out) {
-  const i64 n = x.size();
-  expect_receiver(session.rank, n, to, out.size());
+void reveal(Side<R> side, WordView<R> x, int bits, int to, std::span<u64> out) {
+  const i64 n = side.count(x);
+  expect_receiver(side, n, to, out.size());
   expect(bits >= 1 && bits <= R::k, "reveal: bits must be in 1..k");
-  check(session);
+  check_all(side);
+  WipedVector<u64> opened(x.size());
   if (to == kBothParties) {
-    WipedVector<u64> opened(n);
-    open(session, x, bits, opened);
-    check(session);
+    open_words<R>(side, x, bits, opened);
+    check_all(side);
     std::copy(opened.begin(), opened.end(), out.begin());
     return;
   }
-  WordShares<R> masked(n);
-  WipedVector<u64> mask(session.rank == to ? n : 0);
-  session.supply().masks(to, masked, mask);
+  WordShares<R> masked = side.words(n);
+  WipedVector<u64> mask(out.size());
+  draw_masks<R>(side, to, masked, mask, n);
   subtract(x, masked, masked);
-  std::vector<u64> opened(n);
-  open<R>(session, masked, bits, opened);
-  check(session);
+  open_words<R>(side, masked, bits, opened);
+  check_all(side);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = low_bits(opened[i] + mask[i], bits);
 }
 
 template <class R>
-void reveal_bits(Session<R>& session, BitView<R> x, int to, std::span<u8> out) {
-  const i64 n = x.size();
-  expect_receiver(session.rank, n, to, out.size());
-  check(session);
+void reveal_bits(Side<R> side, BitView<R> x, int to, std::span<u8> out) {
+  const i64 n = side.count(x);
+  expect_receiver(side, n, to, out.size());
+  check_all(side);
+  WipedVector<u8> opened(x.size());
   if (to == kBothParties) {
-    WipedVector<u8> opened(n);
-    open_bits(session, x, opened);
-    check(session);
+    open_shared_bits<R>(side, x, opened);
+    check_all(side);
     std::copy(opened.begin(), opened.end(), out.begin());
     return;
   }
-  WordShares<R> words(n);
-  BitShares<R> masked(n);
-  WipedVector<u64> mask(session.rank == to ? n : 0);
-  session.supply().masks(to, words, mask);
+  WordShares<R> words = side.words(n);
+  BitShares<R> masked = side.bits(n);
+  WipedVector<u64> mask(out.size());
+  draw_masks<R>(side, to, words, mask, n);
   to_bits(words, masked);
   subtract(x, masked, masked);
-  std::vector<u8> opened(n);
-  open_bits<R>(session, masked, opened);
-  check(session);
+  open_shared_bits<R>(side, masked, opened);
+  check_all(side);
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i] = static_cast<u8>(opened[i] ^ (mask[i] & 1));
   }
 }
 
-template <class R>
-void cost_reveal(CostMeter& meter, i64 n, int bits, int to) {
-  cost_check<R>(meter);
-  if (to != kBothParties) meter.demand.masks[to] += n;
-  cost_open<R>(meter, n, bits);
-  cost_check<R>(meter);
-}
-
-template <class R>
-void cost_reveal_bits(CostMeter& meter, i64 n, int to) {
-  cost_check<R>(meter);
-  if (to != kBothParties) meter.demand.masks[to] += n;
-  cost_open_bits<R>(meter, n);
-  cost_check<R>(meter);
-}
-
 #define PRIVML_INSTANTIATE(R)                                                  \
   template void input<R>(Session<R>&, int, std::span<const u64>, WordSpan<R>); \
   template void cost_input<R>(CostMeter&, int, i64);                           \
-  template void reveal<R>(Session<R>&, WordView<R>, int, int, std::span<u64>); \
-  template void cost_reveal<R>(CostMeter&, i64, int, int);                     \
-  template void reveal_bits<R>(Session<R>&, BitView<R>, int, std::span<u8>);   \
-  template void cost_reveal_bits<R>(CostMeter&, i64, int);
+  template void reveal<R>(Side<R>, WordView<R>, int, int, std::span<u64>);     \
+  template void reveal_bits<R>(Side<R>, BitView<R>, int, std::span<u8>);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

@@ -15,8 +15,7 @@
 //                pending); n input masks if one party learns it.
 #pragma once
 
-#include "spdz2k/shares/cost.h"
-#include "spdz2k/shares/session.h"
+#include "spdz2k/shares/side.h"
 
 namespace privml::spdz2k {
 
@@ -31,13 +30,8 @@ inline constexpr int kBothParties = -1;
 // `to` is 0, 1 or kBothParties. Throws InvalidArgument on other values, widths outside 1..k and
 // lengths that differ, SecurityAbort if a check fails.
 template <class R>
-void reveal(Session<R>& session, WordView<R> x, int bits, int to, std::span<u64> out);
+void reveal(Side<R> side, WordView<R> x, int bits, int to, std::span<u64> out);
 template <class R>
-void cost_reveal(CostMeter& meter, i64 n, int bits, int to);
-
-template <class R>
-void reveal_bits(Session<R>& session, BitView<R> x, int to, std::span<u8> out);
-template <class R>
-void cost_reveal_bits(CostMeter& meter, i64 n, int to);
+void reveal_bits(Side<R> side, BitView<R> x, int to, std::span<u8> out);
 
 }  // namespace privml::spdz2k

@@ -109,8 +109,8 @@ TYPED_TEST(Spdz2kOpen, InputsAndReveals) {
       });
       CostMeter meter;
       cost_input<R>(meter, owner, n);
-      cost_reveal<R>(meter, n, R::k - 1, to);
-      cost_reveal_bits<R>(meter, n, to);
+      reveal<R>({meter, n}, {}, R::k - 1, to, {});
+      reveal_bits<R>({meter, n}, {}, to, {});
       expect_cost_equals(outcome, meter);
       for (int rank : {0, 1}) {
         for (std::size_t i = 0; i < out[rank].size(); ++i) {
@@ -247,7 +247,7 @@ TEST(Spdz2kTampering, SoundnessOfTheSmallestRing) {
   constexpr i64 kRuns = 4000;
   run_parties<R>([&](Session<R>& session) {
     const int rank = session.rank;
-    Prg keys({static_cast<u64>(rank), 5});
+    crypto::Prg keys({static_cast<u64>(rank), 5});
     for (i64 run = 0; run < kRuns; ++run) {
       // Party 1 opens a value that is wrong by 1.
       auto shares = share<R>({static_cast<u64>(run % 256)}, run);

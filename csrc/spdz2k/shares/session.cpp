@@ -7,7 +7,7 @@
 namespace privml::spdz2k {
 
 template <class R>
-Session<R>::Session(int rank, Channel& channel, Prg& prg, Word key)
+Session<R>::Session(int rank, net::Channel& channel, crypto::Prg& prg, Word key)
     : rank(rank), channel(channel), prg(prg), alpha_(key), coins_(rank, channel, prg) {
   expect(rank == 0 || rank == 1, "session: rank is 0 or 1");
   expect(key >> R::s == 0, "session: the key has s bits");
@@ -26,7 +26,7 @@ Supply<R>& Session<R>::supply() {
 }
 
 template <class R>
-Block Session<R>::toss() {
+crypto::Block Session<R>::toss() {
   require_alive();
   try {
     return coins_.toss();
@@ -49,21 +49,21 @@ void Session<R>::abort(const std::string& cause) {
 }
 
 template <class R>
-typename R::Word draw_key(Prg& prg) {
+typename R::Word draw_key(crypto::Prg& prg) {
   typename R::BitWord key;  // s bits
   prg.fill_bytes({reinterpret_cast<u8*>(&key), sizeof key});
   return key;
 }
 
 template <class R>
-std::unique_ptr<Session<R>> make_session(Party& party) {
+std::unique_ptr<Session<R>> make_session(ot::Party& party) {
   return std::make_unique<Session<R>>(party.rank, party.channel, party.prg, draw_key<R>(party.prg));
 }
 
-#define PRIVML_INSTANTIATE(R)                  \
-  template class Session<R>;                   \
-  template typename R::Word draw_key<R>(Prg&); \
-  template std::unique_ptr<Session<R>> make_session<R>(Party&);
+#define PRIVML_INSTANTIATE(R)                          \
+  template class Session<R>;                           \
+  template typename R::Word draw_key<R>(crypto::Prg&); \
+  template std::unique_ptr<Session<R>> make_session<R>(ot::Party&);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

@@ -20,7 +20,7 @@ class Session {
   using BitWord = typename R::BitWord;
 
   // Exchanges the first commitments of the coin toss. `key` is this party's part, below 2^s.
-  Session(int rank, Channel& channel, Prg& prg, Word key);
+  Session(int rank, net::Channel& channel, crypto::Prg& prg, Word key);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -34,7 +34,7 @@ class Session {
   BitWord bit_alpha() const { return static_cast<BitWord>(alpha_); }
 
   // A common random seed.
-  Block toss();
+  crypto::Block toss();
 
   // Throws SecurityAbort with the first cause if the session is dead.
   void require_alive() const;
@@ -42,8 +42,8 @@ class Session {
   [[noreturn]] void abort(const std::string& cause);
 
   const int rank;
-  Channel& channel;
-  Prg& prg;
+  net::Channel& channel;
+  crypto::Prg& prg;
   Openings<R> openings;
   i64 checks = 0;  // that have passed
 
@@ -56,11 +56,11 @@ class Session {
 
 // A fresh part of the key.
 template <class R>
-typename R::Word draw_key(Prg& prg);
+typename R::Word draw_key(crypto::Prg& prg);
 
 // A session with a fresh key over a party of the OT layer, which must be set up for malicious
 // peers.
 template <class R>
-std::unique_ptr<Session<R>> make_session(Party& party);
+std::unique_ptr<Session<R>> make_session(ot::Party& party);
 
 }  // namespace privml::spdz2k

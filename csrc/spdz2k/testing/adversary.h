@@ -10,9 +10,6 @@
 
 namespace privml::spdz2k::testing {
 
-using privml::testing::Alteration;
-using privml::testing::AlteringChannel;
-
 // How a run ended at the honest party.
 enum class Verdict { right, aborted, malformed, disconnected, wrong, crashed };
 
@@ -47,8 +44,8 @@ template <class R>
 SessionOutcome run_altered(int dishonest, i64 message, Alteration alteration,
                            std::chrono::milliseconds deadline) {
   static const Demand demand = demand_of_model<R>();
-  auto [first, second] = make_memory_channels();
-  Both<std::unique_ptr<Channel>> channels{std::move(first), std::move(second)};
+  auto [first, second] = net::make_memory_channels();
+  Both<std::unique_ptr<net::Channel>> channels{std::move(first), std::move(second)};
   auto wrapped =
       std::make_unique<AlteringChannel>(std::move(channels[dishonest]), message, alteration);
   AlteringChannel& altering = *wrapped;
@@ -60,10 +57,10 @@ SessionOutcome run_altered(int dishonest, i64 message, Alteration alteration,
     const auto begin = [&](const std::string& part) {
       if (rank == dishonest) altering.begin(part);
     };
-    Channel& channel = *channels[rank];
+    net::Channel& channel = *channels[rank];
     channel.set_deadline(deadline);
     begin("set-up of transfers");
-    const auto resources = make_party_resources(channel, rank, malicious_ot());
+    const auto resources = ot::make_party_resources(channel, rank, malicious_ot());
     begin("keys");
     const auto session = make_session<R>(resources->party());
     PreprocessingSupply<R> supply(*session, &resources->party());
@@ -78,7 +75,7 @@ SessionOutcome run_altered(int dishonest, i64 message, Alteration alteration,
     const bool right = learned[0] == expected[0] && (rank == 0 || learned[1] == expected[1]);
     return right ? Verdict::right : Verdict::wrong;
   };
-  privml::testing::run_pair(
+  ot::testing::run_pair(
       [&](int rank) {
         Verdict verdict = Verdict::crashed;
         std::string what;

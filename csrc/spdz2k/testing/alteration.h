@@ -9,7 +9,7 @@
 
 #include "crypto/prg.h"
 
-namespace privml::testing {
+namespace privml::spdz2k::testing {
 
 enum class Alteration {
   none,
@@ -81,7 +81,7 @@ inline void alter_bytes(Alteration alteration, i64 number, std::span<const std::
       std::fill(message.begin(), message.end(), u8{0});
       return;
     case Alteration::noise:
-      Prg({static_cast<u64>(number), 0x6e6f697365}).fill_bytes(message);
+      crypto::Prg({static_cast<u64>(number), 0x6e6f697365}).fill_bytes(message);
       return;
     case Alteration::replay:
       for (auto before = earlier.rbegin(); before != earlier.rend(); ++before) {
@@ -103,4 +103,4 @@ inline void alter_bytes(Alteration alteration, i64 number, std::span<const std::
   }
 }
 
-}  // namespace privml::testing
+}  // namespace privml::spdz2k::testing

@@ -11,11 +11,11 @@
 #include "net/channel.h"
 #include "spdz2k/testing/alteration.h"
 
-namespace privml::testing {
+namespace privml::spdz2k::testing {
 
-class AlteringChannel final : public Channel {
+class AlteringChannel final : public net::Channel {
  public:
-  AlteringChannel(std::unique_ptr<Channel> inner, i64 message, Alteration alteration)
+  AlteringChannel(std::unique_ptr<net::Channel> inner, i64 message, Alteration alteration)
       : inner_(std::move(inner)), message_(message), alteration_(alteration) {}
 
   void write(Bytes bytes) override { pending_.insert(pending_.end(), bytes.begin(), bytes.end()); }
@@ -28,7 +28,7 @@ class AlteringChannel final : public Channel {
     finish_message();
     inner_->flush();
   }
-  Traffic traffic() const override { return inner_->traffic(); }
+  net::Traffic traffic() const override { return inner_->traffic(); }
   void set_depth(i64 depth) override {
     finish_message();
     inner_->set_depth(depth);
@@ -71,7 +71,7 @@ class AlteringChannel final : public Channel {
     }
   }
 
-  std::unique_ptr<Channel> inner_;
+  std::unique_ptr<net::Channel> inner_;
   i64 message_;
   Alteration alteration_;
   std::string part_;
@@ -81,4 +81,4 @@ class AlteringChannel final : public Channel {
   bool silent_ = false, altered_ = false;
 };
 
-}  // namespace privml::testing
+}  // namespace privml::spdz2k::testing

@@ -2,38 +2,38 @@
 // For tests: the makers of correlations at both parties, with the ideal supply for what they draw.
 #pragma once
 
-#include "spdz2k/preprocessing/generation.h"
+#include "spdz2k/shares/cost.h"
 #include "spdz2k/testing/tampered_run.h"
 
 namespace privml::spdz2k::testing {
 
-inline OtConfig ideal_ot() { return privml::testing::test_config("ideal"); }
-inline OtConfig malicious_ot() {
-  return privml::testing::test_config("softspoken", 4, "malicious");
+inline ot::OtConfig ideal_ot() { return ot::testing::test_config("ideal"); }
+inline ot::OtConfig malicious_ot() {
+  return ot::testing::test_config("softspoken", 4, "malicious");
 }
 
 struct GenerationRecord {
-  Both<Traffic> traffic;  // since the session's start
-  Both<Ledger> ledger;
+  Both<net::Traffic> traffic;  // since the session's start
+  Both<ot::Ledger> ledger;
   Both<Demand> drawn;
 };
 
 template <class R>
-using GenerationBody = std::function<void(Session<R>&, Party&)>;
+using GenerationBody = std::function<void(Session<R>&, ot::Party&)>;
 
 template <class R>
-void run_one_party(Channel& channel, int rank, const OtConfig& ot, const GenerationBody<R>& body,
-                   GenerationRecord* record) {
-  const auto resources = make_party_resources(channel, rank, ot);
-  Party& party = resources->party();
+void run_one_party(net::Channel& channel, int rank, const ot::OtConfig& ot,
+                   const GenerationBody<R>& body, GenerationRecord* record) {
+  const auto resources = ot::make_party_resources(channel, rank, ot);
+  ot::Party& party = resources->party();
   const auto supply = make_ideal_supply<R>(kSeed, rank);
   Session<R> session(rank, channel, party.prg, ideal_key<R>(kSeed, rank));
   session.set_supply(*supply);
-  const Traffic before = channel.traffic();
+  const net::Traffic before = channel.traffic();
   body(session, party);
   channel.flush();
   if (record == nullptr) return;
-  const Traffic after = channel.traffic();
+  const net::Traffic after = channel.traffic();
   record->traffic[rank] = {after.sent - before.sent, after.received - before.received,
                            after.depth - before.depth};
   record->ledger[rank] = party.ledger;
@@ -41,11 +41,11 @@ void run_one_party(Channel& channel, int rank, const OtConfig& ot, const Generat
 }
 
 template <class R>
-GenerationRecord run_generation(const OtConfig& ot, const GenerationBody<R>& body) {
-  auto [first, second] = make_memory_channels();
-  Both<std::unique_ptr<Channel>> channels{std::move(first), std::move(second)};
+GenerationRecord run_generation(const ot::OtConfig& ot, const GenerationBody<R>& body) {
+  auto [first, second] = net::make_memory_channels();
+  Both<std::unique_ptr<net::Channel>> channels{std::move(first), std::move(second)};
   GenerationRecord record;
-  privml::testing::run_pair(
+  ot::testing::run_pair(
       [&](int rank) { run_one_party<R>(*channels[rank], rank, ot, body, &record); },
       [&] {
         for (auto& channel : channels) channel->close();
@@ -54,27 +54,27 @@ GenerationRecord run_generation(const OtConfig& ot, const GenerationBody<R>& bod
 }
 
 // Bytes, depth, correlated OTs and draws equal those of the meter exactly.
-inline void expect_generation_cost(const GenerationRecord& record, const GenerationMeter& meter) {
+inline void expect_generation_cost(const GenerationRecord& record, const CostMeter& meter) {
   for (int rank : {0, 1}) {
     SCOPED_TRACE(::testing::Message() << "party " << rank);
-    EXPECT_EQ(record.traffic[rank].sent, meter.wire.bytes[rank]);
-    EXPECT_EQ(record.traffic[rank].received, meter.wire.bytes[1 - rank]);
-    EXPECT_EQ(record.traffic[rank].depth, meter.wire.depth[rank]);
-    EXPECT_EQ(record.ledger[rank].cots_as_sender, meter.wire.cots[rank]);
-    EXPECT_EQ(record.ledger[rank].cots_as_receiver, meter.wire.cots[1 - rank]);
-    EXPECT_TRUE(record.drawn[rank] == meter.session.demand);
+    EXPECT_EQ(record.traffic[rank].sent, meter.bytes[rank]);
+    EXPECT_EQ(record.traffic[rank].received, meter.bytes[1 - rank]);
+    EXPECT_EQ(record.traffic[rank].depth, meter.depth[rank]);
+    EXPECT_EQ(record.ledger[rank].cots_as_sender, meter.cots[rank]);
+    EXPECT_EQ(record.ledger[rank].cots_as_receiver, meter.cots[1 - rank]);
+    EXPECT_TRUE(record.drawn[rank] == meter.demand);
   }
 }
 
 // How the honest party's run ends when one bit of the other's messages is flipped; messages are
 // counted from the set-up of the OT layer on.
 template <class R>
-TamperedRun run_tampered_generation(int dishonest, std::optional<privml::testing::Flip> flip,
+TamperedRun run_tampered_generation(int dishonest, std::optional<net::testing::Flip> flip,
                                     const GenerationBody<R>& body) {
-  const auto party = [&](int rank, Channel& channel) {
+  const auto party = [&](int rank, net::Channel& channel) {
     run_one_party<R>(channel, rank, ideal_ot(), body, nullptr);
   };
-  return seen_by_the_honest(dishonest, privml::testing::run_tampered_pair(dishonest, flip, party));
+  return seen_by_the_honest(dishonest, ot::testing::run_tampered_pair(dishonest, flip, party));
 }
 
 struct FlipCounts {
@@ -98,7 +98,7 @@ FlipCounts flip_every_message(int dishonest, std::initializer_list<i64> parts,
       SCOPED_TRACE(::testing::Message() << "party " << dishonest << ", message " << message
                                         << ", bit " << bit << " of " << bits);
       const TamperedRun run =
-          run_tampered_generation<R>(dishonest, privml::testing::Flip{message, bit}, body);
+          run_tampered_generation<R>(dishonest, net::testing::Flip{message, bit}, body);
       EXPECT_TRUE(run.flipped);
       EXPECT_NE(run.aborted, run.completed);
       ++counts.runs;

@@ -20,7 +20,7 @@ using Both = std::array<T, 2>;
 using Words = std::vector<u64>;
 using Bits = std::vector<u8>;
 
-inline constexpr Block kSeed{0x452821e638d01377, 0xbe5466cf34e90c6c};
+inline constexpr crypto::Block kSeed{0x452821e638d01377, 0xbe5466cf34e90c6c};
 
 // Shares under the ideal supply's key of any words, upper bits included.
 template <class R, class W = typename R::Word>
@@ -28,7 +28,7 @@ Both<Shares<W>> share_full(const std::vector<W>& full, u64 seed = 1) {
   const W alpha = static_cast<W>(ideal_key<R>(kSeed, 0) + ideal_key<R>(kSeed, 1));
   const i64 n = std::ssize(full);
   Both<Shares<W>> out{Shares<W>(n), Shares<W>(n)};
-  Prg random({seed, 0x9e3779b9});
+  crypto::Prg random({seed, 0x9e3779b9});
   for (auto* words : {&out[0].value, &out[0].mac}) {
     random.fill_bytes({reinterpret_cast<u8*>(words->data()), n * sizeof(W)});
   }
@@ -44,7 +44,8 @@ template <class R, class W = typename R::Word>
 Both<Shares<W>> share(const Words& values, u64 seed = 1) {
   const int bits = std::is_same_v<W, typename R::Word> ? R::k : 1;
   std::vector<W> full(values.size());
-  Prg({seed, 0x7f4a7c15}).fill_bytes({reinterpret_cast<u8*>(full.data()), full.size() * sizeof(W)});
+  crypto::Prg({seed, 0x7f4a7c15})
+      .fill_bytes({reinterpret_cast<u8*>(full.data()), full.size() * sizeof(W)});
   for (std::size_t i = 0; i < full.size(); ++i) {
     full[i] = static_cast<W>(full[i] & ~low_bits(full[i], bits)) |
               low_bits(static_cast<W>(values[i]), bits);
@@ -92,7 +93,7 @@ inline Words all_words(int bits) {
 
 // What a run of a protocol did, the session's start excluded.
 struct Outcome {
-  Both<Traffic> traffic;
+  Both<net::Traffic> traffic;
   Both<Demand> drawn;
   Both<i64> checks{};
   Both<std::string> sent_hash;  // SHA-256 of everything sent, the start included
@@ -101,22 +102,22 @@ struct Outcome {
 // Runs `body` as party 0 and as party 1; rethrows what either threw.
 template <class R>
 Outcome run_parties(const std::function<void(Session<R>&)>& body) {
-  auto [first, second] = make_memory_channels();
-  Both<std::unique_ptr<RecordedChannel>> channels{
-      std::make_unique<RecordedChannel>(std::move(first)),
-      std::make_unique<RecordedChannel>(std::move(second))};
+  auto [first, second] = net::make_memory_channels();
+  Both<std::unique_ptr<net::RecordedChannel>> channels{
+      std::make_unique<net::RecordedChannel>(std::move(first)),
+      std::make_unique<net::RecordedChannel>(std::move(second))};
   Outcome outcome;
-  privml::testing::run_pair(
+  ot::testing::run_pair(
       [&](int rank) {
-        RecordedChannel& channel = *channels[rank];
-        Prg prg({static_cast<u64>(rank), 0x13198a2e});
+        net::RecordedChannel& channel = *channels[rank];
+        crypto::Prg prg({static_cast<u64>(rank), 0x13198a2e});
         const auto supply = make_ideal_supply<R>(kSeed, rank);
         Session<R> session(rank, channel, prg, ideal_key<R>(kSeed, rank));
         session.set_supply(*supply);
-        const Traffic before = channel.traffic();
+        const net::Traffic before = channel.traffic();
         body(session);
         channel.flush();
-        const Traffic after = channel.traffic();
+        const net::Traffic after = channel.traffic();
         outcome.traffic[rank] = {after.sent - before.sent, after.received - before.received,
                                  after.depth - before.depth};
         outcome.drawn[rank] = supply->drawn();

@@ -9,14 +9,14 @@
 
 namespace privml::spdz2k::testing {
 
-inline OtConfig malicious_config(const std::string& provider = "softspoken") {
-  return privml::testing::test_config(provider, 4, "malicious");
+inline ot::OtConfig malicious_config(const std::string& provider = "softspoken") {
+  return ot::testing::test_config(provider, 4, "malicious");
 }
 
 template <class R>
-std::function<void(Party&)> with_authentication(
+std::function<void(ot::Party&)> with_authentication(
     const std::function<void(Authentication<R>&)>& body) {
-  return [body](Party& party) {
+  return [body](ot::Party& party) {
     Session<R> session(party.rank, party.channel, party.prg, ideal_key<R>(kSeed, party.rank));
     const auto supply = make_ideal_supply<R>(kSeed, party.rank);
     session.set_supply(*supply);
@@ -26,17 +26,17 @@ std::function<void(Party&)> with_authentication(
 }
 
 template <class R>
-privml::testing::SessionRecord run_generator(const OtConfig& config,
-                                             const std::function<void(Authentication<R>&)>& body) {
-  return privml::testing::run_session(config, with_authentication<R>(body));
+ot::testing::SessionRecord run_generator(const ot::OtConfig& config,
+                                         const std::function<void(Authentication<R>&)>& body) {
+  return ot::testing::run_session(config, with_authentication<R>(body));
 }
 
 // Bytes, depth and correlated OTs equal those of `cost`, called after the start of session and
 // authentication.
 template <class R, class Cost>
-void expect_generator_cost(const OtConfig& config, const privml::testing::SessionRecord& record,
+void expect_generator_cost(const ot::OtConfig& config, const ot::testing::SessionRecord& record,
                            Cost&& cost) {
-  privml::CostMeter meter(rcot_cost(config));
+  ot::CostMeter meter(ot::rcot_cost(config));
   meter.exchange(sizeof(Commitment), sizeof(Commitment));
   cost_authentication_setup<R>(meter);
   cost(meter);
@@ -71,11 +71,11 @@ inline void expect_uniform(const Both<WordShares<Ring8>>& shares) {
 template <class R>
 void expect_flips_do_no_harm(const std::function<void(Authentication<R>&)>& body,
                              const std::function<bool()>& right, int flips) {
-  using privml::testing::Flip;
-  const OtConfig config = malicious_config("ideal");
+  using net::testing::Flip;
+  const ot::OtConfig config = malicious_config("ideal");
   const auto work = with_authentication<R>(body);
   for (const int dishonest : {0, 1}) {
-    const auto clean = privml::testing::run_tampered(config, dishonest, {}, work);
+    const auto clean = ot::testing::run_tampered(config, dishonest, {}, work);
     ASSERT_FALSE(clean.detected());
     ASSERT_TRUE(right());
     const i64 messages = std::ssize(clean.message_bytes);
@@ -86,7 +86,8 @@ void expect_flips_do_no_harm(const std::function<void(Authentication<R>&)>& body
         const i64 bit = (2 * i + 1) * bits / (2 * flips);
         SCOPED_TRACE(::testing::Message() << "party " << dishonest << ", message " << message
                                           << ", bit " << bit << " of " << bits);
-        const auto run = privml::testing::run_tampered(config, dishonest, Flip{message, bit}, work);
+        const auto run =
+            ot::testing::run_tampered(config, dishonest, net::testing::Flip{message, bit}, work);
         EXPECT_TRUE(run.flipped);
         if (run.detected()) {
           ++detected;

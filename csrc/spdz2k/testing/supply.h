@@ -12,33 +12,33 @@ template <class R>
 using SupplyBody = std::function<void(Session<R>&, PreprocessingSupply<R>&)>;
 
 struct SupplyRecord {
-  Both<Traffic> supply, body;  // of making the supply, and after
-  Both<Ledger> ledger;
+  Both<net::Traffic> supply, body;  // of making the supply, and after
+  Both<ot::Ledger> ledger;
   Both<Demand> stock;
 };
 
 // Fresh keys and correlations; nothing ideal.
 template <class R>
-SupplyRecord run_supply(const OtConfig& ot, const SupplyBody<R>& body) {
-  auto [first, second] = make_memory_channels();
-  Both<std::unique_ptr<Channel>> channels{std::move(first), std::move(second)};
+SupplyRecord run_supply(const ot::OtConfig& ot, const SupplyBody<R>& body) {
+  auto [first, second] = net::make_memory_channels();
+  Both<std::unique_ptr<net::Channel>> channels{std::move(first), std::move(second)};
   SupplyRecord record;
-  privml::testing::run_pair(
+  ot::testing::run_pair(
       [&](int rank) {
-        Channel& channel = *channels[rank];
-        const auto resources = make_party_resources(channel, rank, ot);
-        Party& party = resources->party();
+        net::Channel& channel = *channels[rank];
+        const auto resources = ot::make_party_resources(channel, rank, ot);
+        ot::Party& party = resources->party();
         const auto session = make_session<R>(party);
-        const auto since = [&](const Traffic& before) {
+        const auto since = [&](const net::Traffic& before) {
           channel.flush();
-          const Traffic now = channel.traffic();
-          return Traffic{now.sent - before.sent, now.received - before.received,
-                         now.depth - before.depth};
+          const net::Traffic now = channel.traffic();
+          return net::Traffic{now.sent - before.sent, now.received - before.received,
+                              now.depth - before.depth};
         };
-        const Traffic before = channel.traffic();
+        const net::Traffic before = channel.traffic();
         PreprocessingSupply<R> supply(*session, &party, ot.provider == "silent");
         record.supply[rank] = since(before);
-        const Traffic after = channel.traffic();
+        const net::Traffic after = channel.traffic();
         body(*session, supply);
         record.body[rank] = since(after);
         record.ledger[rank] = party.ledger;

@@ -16,24 +16,24 @@ struct TamperedRun {
   std::vector<i64> message_bytes;  // of the messages the dishonest party wrote, the start included
 };
 
-inline TamperedRun seen_by_the_honest(int dishonest, const privml::testing::TamperedRun& run) {
-  const privml::testing::Ending ending = run.ending[1 - dishonest];
-  return {ending == privml::testing::Ending::aborted, ending == privml::testing::Ending::completed,
+inline TamperedRun seen_by_the_honest(int dishonest, const ot::testing::TamperedRun& run) {
+  const ot::testing::Ending ending = run.ending[1 - dishonest];
+  return {ending == ot::testing::Ending::aborted, ending == ot::testing::Ending::completed,
           run.flipped, run.message_bytes};
 }
 
 // `body` ends in a reveal; party `dishonest` sends what `flip` changes.
 template <class R>
-TamperedRun run_tampered(int dishonest, std::optional<privml::testing::Flip> flip,
+TamperedRun run_tampered(int dishonest, std::optional<net::testing::Flip> flip,
                          const std::function<void(Session<R>&)>& body) {
-  const auto party = [&](int rank, Channel& channel) {
-    Prg prg({static_cast<u64>(rank), 0x13198a2e});
+  const auto party = [&](int rank, net::Channel& channel) {
+    crypto::Prg prg({static_cast<u64>(rank), 0x13198a2e});
     const auto supply = make_ideal_supply<R>(kSeed, rank);
     Session<R> session(rank, channel, prg, ideal_key<R>(kSeed, rank));
     session.set_supply(*supply);
     body(session);
   };
-  return seen_by_the_honest(dishonest, privml::testing::run_tampered_pair(dishonest, flip, party));
+  return seen_by_the_honest(dishonest, ot::testing::run_tampered_pair(dishonest, flip, party));
 }
 
 // Flips bits of every message that party `dishonest` sends in `body`, which ends by revealing: the
@@ -50,7 +50,7 @@ void expect_every_flip_aborts(const std::function<void(Session<R>&)>& body) {
       for (const i64 bit : {i64{0}, bits / 5, bits / 3}) {
         SCOPED_TRACE(::testing::Message() << "party " << dishonest << ", message " << message
                                           << ", bit " << bit << " of " << bits);
-        const privml::testing::Flip flip{message, bit};
+        const net::testing::Flip flip{message, bit};
         const TamperedRun run = run_tampered<R>(dishonest, flip, body);
         EXPECT_TRUE(run.flipped);
         EXPECT_TRUE(run.aborted);

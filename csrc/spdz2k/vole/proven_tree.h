@@ -15,13 +15,14 @@ constexpr i64 proven_tree_bytes(int depth) { return 32 * i64{depth} + 64; }
 
 // The seeds of all 2^depth leaves of a fresh tree. The sums of left and of right nodes of each
 // level are sent masked with pads of an OT.
-WipedVector<Block> send_proven_tree(Party& party, int depth, const Block* left_pads,
-                                    const Block* right_pads);
+WipedVector<crypto::Block> send_proven_tree(ot::Party& party, int depth,
+                                            const crypto::Block* left_pads,
+                                            const crypto::Block* right_pads);
 
 // The seeds in the order y = leaf ^ hole, with nothing at y = 0. pads: of each level's sum on the
 // side away from the hole. `valid` becomes false if the proof fails; evaluate it when all trees
 // have been read.
-WipedVector<Block> receive_proven_tree(Party& party, int depth, u64 hole, const Block* pads,
-                                       bool& valid);
+WipedVector<crypto::Block> receive_proven_tree(ot::Party& party, int depth, u64 hole,
+                                               const crypto::Block* pads, bool& valid);
 
 }  // namespace privml::spdz2k

@@ -15,9 +15,9 @@ i64 total_bits(std::span<const TreeShape> shapes) {
 }
 
 // The vector's side: seeds of every digit, whose sums and proofs go to the peer.
-WipedVector<Block> send_trees(Party& party, const TreeShape& shape, const Block* pads0,
-                              const Block* pads1) {
-  WipedVector<Block> seeds;
+WipedVector<crypto::Block> send_trees(ot::Party& party, const TreeShape& shape,
+                                      const crypto::Block* pads0, const crypto::Block* pads1) {
+  WipedVector<crypto::Block> seeds;
   for (int d = 0; d < shape.digits; ++d) {
     const int first = d * shape.width;
     const auto leaves = send_proven_tree(party, shape.width, pads0 + first, pads1 + first);
@@ -33,9 +33,10 @@ u64 digit_of(const TreeShape& shape, std::span<const u8> key, int d) {
 }
 
 // The key's side. All trees are read before any is checked.
-WipedVector<Block> receive_trees(Party& party, const TreeShape& shape, std::span<const u8> key,
-                                 const Block* pads, bool& valid) {
-  WipedVector<Block> seeds;
+WipedVector<crypto::Block> receive_trees(ot::Party& party, const TreeShape& shape,
+                                         std::span<const u8> key, const crypto::Block* pads,
+                                         bool& valid) {
+  WipedVector<crypto::Block> seeds;
   for (int d = 0; d < shape.digits; ++d) {
     const auto leaves = receive_proven_tree(party, shape.width, digit_of(shape, key, d),
                                             pads + d * shape.width, valid);
@@ -46,29 +47,29 @@ WipedVector<Block> receive_trees(Party& party, const TreeShape& shape, std::span
 
 }  // namespace
 
-SeedStreams::SeedStreams(TreeShape shape, bool key_side, std::span<const Block> seeds)
+SeedStreams::SeedStreams(TreeShape shape, bool key_side, std::span<const crypto::Block> seeds)
     : shape_(shape), key_side_(key_side) {
   expect(std::ssize(seeds) == i64{shape.digits} * shape.leaves(), "seed trees: wrong number");
   streams_.reserve(seeds.size());
-  for (const Block& seed : seeds) streams_.emplace_back(seed);
+  for (const crypto::Block& seed : seeds) streams_.emplace_back(seed);
 }
 
-void SeedStreams::read(int digit, i64 blocks, Block* out) const {
-  const Aes128* stream = streams_.data() + i64{digit} * shape_.leaves();
+void SeedStreams::read(int digit, i64 blocks, crypto::Block* out) const {
+  const crypto::Aes128* stream = streams_.data() + i64{digit} * shape_.leaves();
   for (int y = 0; y < shape_.leaves(); ++y, out += blocks) {
     if (key_side_ && y == 0) {
-      std::fill(out, out + blocks, kZeroBlock);
+      std::fill(out, out + blocks, crypto::kZeroBlock);
     } else {
       stream[y].encrypt_counter({position_, 0}, out, blocks);
     }
   }
 }
 
-std::vector<SeedPair> make_seed_trees(Party& party, std::span<const TreeShape> shapes,
+std::vector<SeedPair> make_seed_trees(ot::Party& party, std::span<const TreeShape> shapes,
                                       std::span<const u8> key) {
   const i64 bits = total_bits(shapes);
   expect(std::ssize(key) == bits, "seed trees: the key has the shapes' bits");
-  reserve(party, bits, bits);
+  ot::reserve(party, bits, bits);
   // Level l of a tree decides bit width - 1 - l; the sum on the other side is asked for.
   std::vector<u8> choices(bits);
   i64 first = 0;
@@ -79,17 +80,17 @@ std::vector<SeedPair> make_seed_trees(Party& party, std::span<const TreeShape> s
     }
     first += shape.bits();
   }
-  WipedVector<Block> t(bits), q(bits), shifted(bits);
-  choose_receive(party, choices, t.data());
-  choose_send(party, q.data(), bits);
+  WipedVector<crypto::Block> t(bits), q(bits), shifted(bits);
+  ot::choose_receive(party, choices, t.data());
+  ot::choose_send(party, q.data(), bits);
   wipe(choices.data(), choices.size());
-  const Block delta = party.sender.delta();
+  const crypto::Block delta = party.sender.delta();
   for (i64 i = 0; i < bits; ++i) shifted[i] = q[i] ^ delta;
   party.hash.hash(q.data(), q.data(), bits);
   party.hash.hash(shifted.data(), shifted.data(), bits);
   party.hash.hash(t.data(), t.data(), bits);
 
-  std::vector<WipedVector<Block>> sent, received;
+  std::vector<WipedVector<crypto::Block>> sent, received;
   first = 0;
   for (const TreeShape& shape : shapes) {
     sent.push_back(send_trees(party, shape, q.data() + first, shifted.data() + first));
@@ -109,7 +110,7 @@ std::vector<SeedPair> make_seed_trees(Party& party, std::span<const TreeShape> s
   return pairs;
 }
 
-void cost_seed_trees(privml::CostMeter& meter, std::span<const TreeShape> shapes) {
+void cost_seed_trees(ot::CostMeter& meter, std::span<const TreeShape> shapes) {
   const i64 bits = total_bits(shapes);
   meter.reserve(bits, bits);
   meter.draw(0, bits);

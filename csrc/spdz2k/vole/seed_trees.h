@@ -34,18 +34,18 @@ class SeedStreams {
  public:
   // Digit by digit, 2^width seeds each. On the key's side entry y of a digit is seed y ^ digit, and
   // entry 0 is unknown.
-  SeedStreams(TreeShape shape, bool key_side, std::span<const Block> seeds);
+  SeedStreams(TreeShape shape, bool key_side, std::span<const crypto::Block> seeds);
 
   const TreeShape& shape() const { return shape_; }
   // The next `blocks` blocks of every stream of digit d, stream by stream; zeros for the unknown
   // one. advance() once all digits are read.
-  void read(int digit, i64 blocks, Block* out) const;
+  void read(int digit, i64 blocks, crypto::Block* out) const;
   void advance(i64 blocks) { position_ += static_cast<u64>(blocks); }
 
  private:
   TreeShape shape_;
   bool key_side_;
-  std::vector<Aes128> streams_;
+  std::vector<crypto::Aes128> streams_;
   u64 position_ = 0;
 };
 
@@ -58,8 +58,8 @@ struct SeedPair {
 // `key`: this party's bits, 0 or 1 each, digit by digit from the lowest bit; the shapes' bits
 // together. Returns one pair for each shape. Throws SecurityAbort if the peer's trees fail their
 // proof.
-std::vector<SeedPair> make_seed_trees(Party& party, std::span<const TreeShape> shapes,
+std::vector<SeedPair> make_seed_trees(ot::Party& party, std::span<const TreeShape> shapes,
                                       std::span<const u8> key);
-void cost_seed_trees(privml::CostMeter& meter, std::span<const TreeShape> shapes);
+void cost_seed_trees(ot::CostMeter& meter, std::span<const TreeShape> shapes);
 
 }  // namespace privml::spdz2k

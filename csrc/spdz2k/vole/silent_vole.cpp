@@ -13,20 +13,21 @@ constexpr i64 kRows = 64;  // of the matrix, made at once
 
 // Words from seeds, two blocks each.
 template <class W>
-void words_of(const CorrelationRobustHash& hash, std::span<const Block> seeds, W* words) {
-  static_assert(sizeof(W) <= 2 * sizeof(Block));
-  WipedVector<Block> blocks(2 * seeds.size());
+void words_of(const crypto::CorrelationRobustHash& hash, std::span<const crypto::Block> seeds,
+              W* words) {
+  static_assert(sizeof(W) <= 2 * sizeof(crypto::Block));
+  WipedVector<crypto::Block> blocks(2 * seeds.size());
   hash.expand(seeds.data(), std::ssize(seeds), 2, blocks.data());
   for (size_t i = 0; i < seeds.size(); ++i) std::memcpy(&words[i], &blocks[2 * i], sizeof(W));
 }
 
 // Moves entry y to y ^ place, exchanging neighbours of distance 2^b if bit b is set.
-void reorder(std::span<Block> entries, u64 place) {
+void reorder(std::span<crypto::Block> entries, u64 place) {
   for (size_t distance = 1; distance < entries.size(); distance *= 2, place >>= 1) {
     const u8 bit = static_cast<u8>(place & 1);
     for (size_t y = 0; y < entries.size(); ++y) {
       if ((y & distance) != 0) continue;
-      const Block change = select(bit, entries[y] ^ entries[y + distance]);
+      const crypto::Block change = crypto::select(bit, entries[y] ^ entries[y + distance]);
       entries[y] ^= change;
       entries[y + distance] ^= change;
     }
@@ -35,10 +36,10 @@ void reorder(std::span<Block> entries, u64 place) {
 
 // Calls row(i, places) for every row of matrix `number`: ten places of the secret.
 template <class Row>
-void for_each_row(Block code, u64 number, i64 rows, Row&& row) {
-  constexpr i64 weight = LpnCode::kWeight, blocks = weight * kRows / 4;
-  const Aes128 generator(code);
-  alignas(64) std::array<Block, blocks> random;
+void for_each_row(crypto::Block code, u64 number, i64 rows, Row&& row) {
+  constexpr i64 weight = ot::LpnCode::kWeight, blocks = weight * kRows / 4;
+  const crypto::Aes128 generator(code);
+  alignas(64) std::array<crypto::Block, blocks> random;
   std::array<u32, weight * kRows> places;
   for (i64 first = 0; first < rows; first += kRows) {
     generator.encrypt_counter({static_cast<u64>(first / kRows * blocks), number}, random.data(),
@@ -98,12 +99,12 @@ void SilentVole<R>::draw(std::span<W> u, std::span<W> v, std::span<W> m) {
 // The key's side of all trees.
 template <class R>
 void SilentVole<R>::send_trees(std::span<W> m) {
-  Party& party = authentication_.party();
+  ot::Party& party = authentication_.party();
   constexpr int depth = kRingLpn.depth;
   const W alpha = static_cast<W>(authentication_.session().alpha());
-  const Block delta = party.sender.delta();
-  WipedVector<Block> keys(kRingLpn.choices()), shifted(kRingLpn.choices());
-  draw_as_sender(party, keys.data(), kRingLpn.choices());
+  const crypto::Block delta = party.sender.delta();
+  WipedVector<crypto::Block> keys(kRingLpn.choices()), shifted(kRingLpn.choices());
+  ot::draw_as_sender(party, keys.data(), kRingLpn.choices());
   for (i64 i = 0; i < kRingLpn.choices(); ++i) shifted[i] = keys[i] ^ delta;
   party.hash.hash(keys.data(), keys.data(), kRingLpn.choices());
   party.hash.hash(shifted.data(), shifted.data(), kRingLpn.choices());
@@ -123,13 +124,13 @@ void SilentVole<R>::send_trees(std::span<W> m) {
 // The owner's side; whether all proofs hold.
 template <class R>
 bool SilentVole<R>::receive_trees(std::span<Pair> pairs) {
-  Party& party = authentication_.party();
+  ot::Party& party = authentication_.party();
   constexpr int depth = kRingLpn.depth;
   constexpr i64 size = kRingLpn.leaves();
-  WipedVector<Block> keys(kRingLpn.choices());
-  draw_as_receiver(party, keys.data(), kRingLpn.choices());
+  WipedVector<crypto::Block> keys(kRingLpn.choices());
+  ot::draw_as_receiver(party, keys.data(), kRingLpn.choices());
   WipedVector<u8> choices(kRingLpn.choices());
-  for (i64 i = 0; i < kRingLpn.choices(); ++i) choices[i] = low_bit(keys[i]);
+  for (i64 i = 0; i < kRingLpn.choices(); ++i) choices[i] = crypto::low_bit(keys[i]);
   party.hash.hash(keys.data(), keys.data(), kRingLpn.choices());
   bool valid = true;
   WipedVector<W> words(size);
@@ -138,7 +139,7 @@ bool SilentVole<R>::receive_trees(std::span<Pair> pairs) {
     for (int level = 0; level < depth; ++level) {
       place = place << 1 | (choices[tree * depth + level] ^ 1u);
     }
-    WipedVector<Block> leaves =
+    WipedVector<crypto::Block> leaves =
         receive_proven_tree(party, depth, place, keys.data() + tree * depth, valid);
     W correction;
     read_column(party.channel, &correction, 1, kWideBits<R>);
@@ -165,10 +166,10 @@ bool SilentVole<R>::receive_trees(std::span<Pair> pairs) {
 template <class R>
 void SilentVole<R>::check(std::span<const Pair> pairs, std::span<const W> m) {
   Session<R>& session = authentication_.session();
-  Channel& channel = session.channel;
-  const Block seed = session.toss();
+  net::Channel& channel = session.channel;
+  const crypto::Block seed = session.toss();
   std::vector<typename R::BitWord> chi(kRingLpn.samples());
-  Prg(seed).fill_bytes(bytes_of(std::span(chi)));
+  crypto::Prg(seed).fill_bytes(bytes_of(std::span(chi)));
   constexpr int bits = kWideBits<R>;
   const char* cheated = "silent VOLE: the peer's trees are not consistent";
   // Owner: y, then its sum of v. Key's side: its value, committed between the two.
@@ -178,13 +179,13 @@ void SilentVole<R>::check(std::span<const Pair> pairs, std::span<const W> m) {
     v += product(W(chi[i]), pairs[i].v);
   }
   if (!pairs.empty()) write_column(channel, &y, 1, bits);
-  std::vector<u8> opening(static_cast<size_t>(column_bytes(1, bits)) + sizeof(Block));
+  std::vector<u8> opening(static_cast<size_t>(column_bytes(1, bits)) + sizeof(crypto::Block));
   if (!m.empty()) {
     for (size_t i = 0; i < m.size(); ++i) value += product(W(chi[i]), m[i]);
     read_column(channel, &seen, 1, bits);
     value -= product(static_cast<W>(session.alpha()), seen);
-    std::memcpy(opening.data(), &value, opening.size() - sizeof(Block));
-    session.prg.fill_bytes(MutableBytes(opening).last(sizeof(Block)));
+    std::memcpy(opening.data(), &value, opening.size() - sizeof(crypto::Block));
+    session.prg.fill_bytes(MutableBytes(opening).last(sizeof(crypto::Block)));
     channel.write(commit(kLabel, session.rank, seed.lo, opening));
   }
   Commitment commitment;
@@ -200,7 +201,7 @@ void SilentVole<R>::check(std::span<const Pair> pairs, std::span<const W> m) {
   if (!pairs.empty()) {
     channel.read(opening);
     W theirs(0);
-    std::memcpy(&theirs, opening.data(), opening.size() - sizeof(Block));
+    std::memcpy(&theirs, opening.data(), opening.size() - sizeof(crypto::Block));
     if (!opens(commitment, kLabel, 1 - session.rank, seed.lo, opening) ||
         !equal_modulo(theirs, v, bits)) {
       session.abort(cheated);
@@ -212,7 +213,8 @@ template <class R>
 void SilentVole<R>::extend(bool mine, bool theirs) {
   Session<R>& session = authentication_.session();
   session.require_alive();
-  reserve(authentication_.party(), theirs ? kRingLpn.choices() : 0, mine ? kRingLpn.choices() : 0);
+  ot::reserve(authentication_.party(), theirs ? kRingLpn.choices() : 0,
+              mine ? kRingLpn.choices() : 0);
   WipedVector<Pair> pairs(mine ? kRingLpn.samples() : 0);
   WipedVector<W> m(theirs ? kRingLpn.samples() : 0);
   if (theirs) send_trees(m);
@@ -224,7 +226,7 @@ void SilentVole<R>::extend(bool mine, bool theirs) {
   if (mine) {
     for_each_row(code_, number(session.rank), kRingLpn.samples(), [&](i64 i, const u32* places) {
       Pair sum = pairs[i];
-      for (int j = 0; j < LpnCode::kWeight; ++j) {
+      for (int j = 0; j < ot::LpnCode::kWeight; ++j) {
         sum.u += my_secret_[places[j]].u;
         sum.v += my_secret_[places[j]].v;
       }
@@ -236,7 +238,7 @@ void SilentVole<R>::extend(bool mine, bool theirs) {
   if (theirs) {
     for_each_row(code_, number(1 - session.rank), kRingLpn.samples(),
                  [&](i64 i, const u32* places) {
-                   for (int j = 0; j < LpnCode::kWeight; ++j) m[i] += their_secret_[places[j]];
+                   for (int j = 0; j < ot::LpnCode::kWeight; ++j) m[i] += their_secret_[places[j]];
                  });
     std::copy(m.end() - kSpentVoles, m.end(), their_secret_.begin());
     their_stock_.insert(their_stock_.end(), m.begin(), m.end() - kSpentVoles);
@@ -244,12 +246,12 @@ void SilentVole<R>::extend(bool mine, bool theirs) {
 }
 
 template <class R>
-void cost_silent_vole_setup(privml::CostMeter& meter) {
+void cost_silent_vole_setup(ot::CostMeter& meter) {
   cost_authenticate<R>(meter, {kSpentVoles, kSpentVoles}, kWideBits<R>, false);
 }
 
 template <class R>
-void cost_silent_vole(privml::CostMeter& meter, SilentVoleMeter& voles, std::array<i64, 2> n) {
+void cost_silent_vole(ot::CostMeter& meter, SilentVoleMeter& voles, std::array<i64, 2> n) {
   constexpr i64 word = column_bytes(1, kWideBits<R>);
   for (;;) {
     const std::array<i64, 2> needed{n[0] > voles.stock[0], n[1] > voles.stock[1]};
@@ -269,16 +271,16 @@ void cost_silent_vole(privml::CostMeter& meter, SilentVoleMeter& voles, std::arr
     exchange(word, 0);
     exchange(0, sizeof(Commitment));
     exchange(word, 0);
-    exchange(0, word + static_cast<i64>(sizeof(Block)));
+    exchange(0, word + static_cast<i64>(sizeof(crypto::Block)));
     for (int owner : {0, 1}) voles.stock[owner] += needed[owner] * kMadeVoles;
   }
   for (int owner : {0, 1}) voles.stock[owner] -= n[owner];
 }
 
-#define PRIVML_INSTANTIATE(R)                                  \
-  template class SilentVole<R>;                                \
-  template void cost_silent_vole_setup<R>(privml::CostMeter&); \
-  template void cost_silent_vole<R>(privml::CostMeter&, SilentVoleMeter&, std::array<i64, 2>);
+#define PRIVML_INSTANTIATE(R)                              \
+  template class SilentVole<R>;                            \
+  template void cost_silent_vole_setup<R>(ot::CostMeter&); \
+  template void cost_silent_vole<R>(ot::CostMeter&, SilentVoleMeter&, std::array<i64, 2>);
 PRIVML_SPDZ2K_FOR_EACH_RING(PRIVML_INSTANTIATE)
 
 }  // namespace privml::spdz2k

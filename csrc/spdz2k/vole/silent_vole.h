@@ -31,11 +31,12 @@
 
 #include "ot/lpn.h"
 #include "spdz2k/preprocessing/authentication.h"
+#include "spdz2k/shares/cost.h"
 
 namespace privml::spdz2k {
 
 // The smaller set: an iteration fits the second-level cache and gives 137,000 correlations.
-inline constexpr LpnParameters kRingLpn = kLpnSetup;
+inline constexpr ot::LpnParameters kRingLpn = ot::kLpnSetup;
 inline constexpr i64 kSpentVoles = kRingLpn.secret + kRingLpn.trees + 1;
 inline constexpr i64 kMadeVoles = kRingLpn.samples() - kSpentVoles;
 
@@ -60,20 +61,16 @@ class SilentVole final : public VoleSource<R> {
   void check(std::span<const Pair> pairs, std::span<const W> m);
 
   Authentication<R>& authentication_;
-  Block code_;                                 // of the public matrices
+  crypto::Block code_;                         // of the public matrices
   std::array<u64, 2> iterations_{};            // by the owner's rank
   WipedVector<Pair> my_secret_, my_stock_;     // as owner; stock is used from its end
   WipedVector<W> their_secret_, their_stock_;  // as the key's side
 };
 
-// What a SilentVole has in stock, by the owner's rank, for costs.
-struct SilentVoleMeter {
-  std::array<i64, 2> stock{};
-};
 template <class R>
-void cost_silent_vole_setup(privml::CostMeter& meter);
+void cost_silent_vole_setup(ot::CostMeter& meter);
 // Mirrors draw(): counts by the owner's rank.
 template <class R>
-void cost_silent_vole(privml::CostMeter& meter, SilentVoleMeter& voles, std::array<i64, 2> n);
+void cost_silent_vole(ot::CostMeter& meter, SilentVoleMeter& voles, std::array<i64, 2> n);
 
 }  // namespace privml::spdz2k

@@ -37,7 +37,7 @@ bool relation_holds(const Drawn<R>& owner, const Drawn<R>& key_side, int rank) {
 TYPED_TEST(SilentVoleTest, CorrelationsAndCostsHold) {
   using R = TypeParam;
   const std::array<i64, 2> n{kMadeVoles + 1000, 777};
-  const OtConfig config = malicious_config();
+  const ot::OtConfig config = malicious_config();
   Both<Drawn<R>> drawn{Drawn<R>(n[0], n[1]), Drawn<R>(n[1], n[0])};
   const auto record = run_generator<R>(config, [&](Authentication<R>& authentication) {
     SilentVole<R> voles(authentication);
@@ -56,7 +56,7 @@ TYPED_TEST(SilentVoleTest, CorrelationsAndCostsHold) {
     std::sort(limbs.begin(), limbs.end());
     EXPECT_EQ(std::adjacent_find(limbs.begin(), limbs.end()), limbs.end());
   }
-  expect_generator_cost<R>(config, record, [&](privml::CostMeter& meter) {
+  expect_generator_cost<R>(config, record, [&](ot::CostMeter& meter) {
     SilentVoleMeter voles;
     cost_silent_vole_setup<R>(meter);
     cost_silent_vole<R>(meter, voles, n);
@@ -66,7 +66,7 @@ TYPED_TEST(SilentVoleTest, CorrelationsAndCostsHold) {
 TYPED_TEST(SilentVoleTest, GeneratorsAndCostsHold) {
   using R = TypeParam;
   constexpr i64 n = 300;
-  const OtConfig config = malicious_config();
+  const ot::OtConfig config = malicious_config();
   Both<WordShares<R>> a{WordShares<R>(n), WordShares<R>(n)}, b = a, c = a, root = a, square = a,
                                                              mask = a, random = a;
   WipedVector<u64> clear(n);
@@ -87,7 +87,7 @@ TYPED_TEST(SilentVoleTest, GeneratorsAndCostsHold) {
   }
   EXPECT_EQ(reconstruct<R>(mask, R::k), Words(clear.begin(), clear.end()));
   reconstruct<R>(random, R::k);
-  expect_generator_cost<R>(config, record, [&](privml::CostMeter& meter) {
+  expect_generator_cost<R>(config, record, [&](ot::CostMeter& meter) {
     SilentVoleMeter voles;
     cost_silent_vole_setup<R>(meter);
     cost_triples<R>(meter, n, &voles);
@@ -101,8 +101,8 @@ TYPED_TEST(SilentVoleTest, GeneratorsAndCostsHold) {
 // iterations included.
 template <class R>
 void expect_a_fifth() {
-  OtConfig config = malicious_config("silent");
-  privml::CostMeter meter(rcot_cost(config));
+  ot::OtConfig config = malicious_config("silent");
+  ot::CostMeter meter(ot::rcot_cost(config));
   SilentVoleMeter voles;
   constexpr i64 n = i64{1} << 18;
   cost_triples<R>(meter, n, &voles);
@@ -116,7 +116,7 @@ TEST(SilentVoleCost, AFifthOfThePublishedTriple) {
 // Flips in what an iteration sends: the peer aborts or the correlations are right.
 TEST(SilentVoleAttack, FlippedBits) {
   using R = Ring32;
-  const OtConfig config = malicious_config("ideal");
+  const ot::OtConfig config = malicious_config("ideal");
   Both<Drawn<R>> drawn{Drawn<R>(50, 50), Drawn<R>(50, 50)};
   i64 before = 0;
   const auto work = with_authentication<R>([&](Authentication<R>& authentication) {
@@ -127,9 +127,9 @@ TEST(SilentVoleAttack, FlippedBits) {
   });
   const auto set_up = with_authentication<R>(
       [](Authentication<R>& authentication) { SilentVole<R> voles(authentication); });
-  before = std::ssize(privml::testing::run_tampered(config, 0, {}, set_up).message_bytes);
+  before = std::ssize(ot::testing::run_tampered(config, 0, {}, set_up).message_bytes);
   for (const int dishonest : {0, 1}) {
-    const auto clean = privml::testing::run_tampered(config, dishonest, {}, work);
+    const auto clean = ot::testing::run_tampered(config, dishonest, {}, work);
     ASSERT_FALSE(clean.detected());
     const i64 messages = std::ssize(clean.message_bytes);
     ASSERT_GE(messages - before, 4);
@@ -139,8 +139,8 @@ TEST(SilentVoleAttack, FlippedBits) {
       int detected = 0;
       for (const i64 bit : {bits / 3, bits - 8 * kCoinTossBytes - 300}) {
         if (bit < 0) continue;
-        const auto run = privml::testing::run_tampered(config, dishonest,
-                                                       privml::testing::Flip{message, bit}, work);
+        const auto run =
+            ot::testing::run_tampered(config, dishonest, net::testing::Flip{message, bit}, work);
         EXPECT_TRUE(run.flipped);
         if (run.detected()) {
           ++detected;
@@ -163,7 +163,7 @@ TEST(SilentVoleAttack, TheTopBitOfACorrectionIsAGuessAtOneBit) {
   constexpr int cheat = 1, attacks = 12;
   constexpr i64 word = column_bytes(1, kWideBits<R>),
                 tree = proven_tree_bytes(kRingLpn.depth) + word;
-  const OtConfig config = malicious_config("ideal");
+  const ot::OtConfig config = malicious_config("ideal");
   Drawn<R> owner(kMadeVoles, 0), key_side(0, kMadeVoles);
   const auto work = with_authentication<R>([&](Authentication<R>& authentication) {
     SilentVole<R> voles(authentication);
@@ -172,8 +172,8 @@ TEST(SilentVoleAttack, TheTopBitOfACorrectionIsAGuessAtOneBit) {
   });
   const auto set_up = with_authentication<R>(
       [](Authentication<R>& authentication) { SilentVole<R> voles(authentication); });
-  const auto before = privml::testing::run_tampered(config, cheat, {}, set_up).message_bytes;
-  const auto clean = privml::testing::run_tampered(config, cheat, {}, work).message_bytes;
+  const auto before = ot::testing::run_tampered(config, cheat, {}, set_up).message_bytes;
+  const auto clean = ot::testing::run_tampered(config, cheat, {}, work).message_bytes;
   // The trees begin the first message that is not the set-up's, or follow in its last one.
   i64 message = std::ssize(before) - 1, start = before.back();
   if (clean[message] == start) ++message, start = 0;
@@ -183,7 +183,7 @@ TEST(SilentVoleAttack, TheTopBitOfACorrectionIsAGuessAtOneBit) {
   for (i64 attack = 0; attack < attacks; ++attack) {
     const i64 bit = 8 * (start + (attack + 1) * tree - word) + kWideBits<R> - 1;
     const auto run =
-        privml::testing::run_tampered(config, cheat, privml::testing::Flip{message, bit}, work);
+        ot::testing::run_tampered(config, cheat, net::testing::Flip{message, bit}, work);
     ASSERT_TRUE(run.flipped);
     noticed += run.detected();
     if (run.detected()) continue;
@@ -204,7 +204,7 @@ TEST(SilentVoleAttack, TheTopBitOfACorrectionIsAGuessAtOneBit) {
 TEST(SilentVoleAttack, FlippedCorrections) {
   using R = Ring32;
   constexpr i64 n = 20;
-  const OtConfig config = malicious_config("ideal");
+  const ot::OtConfig config = malicious_config("ideal");
   Both<WordShares<R>> mask{WordShares<R>(n), WordShares<R>(n)}, a = mask, b = mask, c = mask;
   WipedVector<u64> clear(n);
   i64 before = 0;
@@ -233,8 +233,8 @@ TEST(SilentVoleAttack, FlippedCorrections) {
     for (i64 i = 0; i < n; ++i) EXPECT_EQ(low_bits(x[i] * y[i], R::k), z[i]);
   };
   for (const int dishonest : {0, 1}) {
-    before = std::ssize(privml::testing::run_tampered(config, dishonest, {}, set_up).message_bytes);
-    const auto clean = privml::testing::run_tampered(config, dishonest, {}, work);
+    before = std::ssize(ot::testing::run_tampered(config, dishonest, {}, set_up).message_bytes);
+    const auto clean = ot::testing::run_tampered(config, dishonest, {}, work);
     ASSERT_FALSE(clean.detected());
     expect_right();
     const i64 messages = std::ssize(clean.message_bytes);
@@ -243,8 +243,8 @@ TEST(SilentVoleAttack, FlippedCorrections) {
     // The parties take turns: the odd messages of one, the even ones of the other.
     for (i64 message = before + dishonest; message < messages; message += 2) {
       const i64 bit = 8 * clean.message_bytes[message] / 2;
-      const auto run = privml::testing::run_tampered(config, dishonest,
-                                                     privml::testing::Flip{message, bit}, work);
+      const auto run =
+          ot::testing::run_tampered(config, dishonest, net::testing::Flip{message, bit}, work);
       EXPECT_TRUE(run.flipped);
       SCOPED_TRACE(::testing::Message() << "party " << dishonest << ", message " << message);
       detected += run.detected();

@@ -11,7 +11,7 @@ constexpr i64 kBlock = 64;
 
 template <class W>
 constexpr i64 kStreamBlocks =
-    kBlock * static_cast<i64>(sizeof(W)) / static_cast<i64>(sizeof(Block));
+    kBlock * static_cast<i64>(sizeof(W)) / static_cast<i64>(sizeof(crypto::Block));
 
 // The words of a digit's streams, kBlock of each, and their sums.
 template <class W>
@@ -21,7 +21,7 @@ class Digit {
       : width_(shape.width), streams_(shape.leaves() * kBlock), sums_(shape.width * kBlock) {}
 
   void load(const SeedStreams& streams, int digit) {
-    streams.read(digit, kStreamBlocks<W>, reinterpret_cast<Block*>(streams_.data()));
+    streams.read(digit, kStreamBlocks<W>, reinterpret_cast<crypto::Block*>(streams_.data()));
     std::fill(sums_.begin(), sums_.end(), W(0));
     for (int bit = width_ - 1; bit >= 0; --bit) {
       W* sum = sums_.data() + bit * kBlock;
@@ -53,7 +53,8 @@ W power_of_two(int exponent) {
 
 // Calls take(digit number, first, count, digit) after the corrections x - u are written.
 template <class W, class Bits, class Take>
-void send(SeedStreams& streams, Channel& channel, std::span<const W> x, Bits&& bits, Take&& take) {
+void send(SeedStreams& streams, net::Channel& channel, std::span<const W> x, Bits&& bits,
+          Take&& take) {
   const TreeShape shape = streams.shape();
   Digit<W> digit(shape);
   std::array<W, kBlock> correction;
@@ -73,7 +74,7 @@ void send(SeedStreams& streams, Channel& channel, std::span<const W> x, Bits&& b
 }
 
 template <class W, class Bits, class Take>
-void receive(SeedStreams& streams, Channel& channel, i64 n, Bits&& bits, Take&& take) {
+void receive(SeedStreams& streams, net::Channel& channel, i64 n, Bits&& bits, Take&& take) {
   const TreeShape shape = streams.shape();
   Digit<W> digit(shape);
   std::array<W, kBlock> correction;
@@ -108,7 +109,7 @@ auto constant(int b) {
 }  // namespace
 
 template <class W>
-void vector_times_key(SeedStreams& peer_key, Channel& channel, int b, std::span<const W> x,
+void vector_times_key(SeedStreams& peer_key, net::Channel& channel, int b, std::span<const W> x,
                       std::span<W> v) {
   const TreeShape shape = peer_key.shape();
   std::fill(v.begin(), v.end(), W(0));
@@ -123,7 +124,7 @@ void vector_times_key(SeedStreams& peer_key, Channel& channel, int b, std::span<
 }
 
 template <class W>
-void key_times_vector(SeedStreams& own_key, Channel& channel, int b, std::span<const u8> key,
+void key_times_vector(SeedStreams& own_key, net::Channel& channel, int b, std::span<const u8> key,
                       std::span<W> m) {
   const TreeShape shape = own_key.shape();
   std::fill(m.begin(), m.end(), W(0));
@@ -148,7 +149,8 @@ i64 key_product_bytes(const TreeShape& shape, int b, i64 n) {
 }
 
 template <class W>
-Columns<W> vector_times_bits(SeedStreams& peer_key, Channel& channel, int b, std::span<const W> x) {
+Columns<W> vector_times_bits(SeedStreams& peer_key, net::Channel& channel, int b,
+                             std::span<const W> x) {
   const TreeShape shape = peer_key.shape();
   Columns<W> v(shape.bits(), std::ssize(x));
   send(peer_key, channel, x, constant(b), [&](int d, i64 first, i64 count, const Digit<W>& digit) {
@@ -162,8 +164,8 @@ Columns<W> vector_times_bits(SeedStreams& peer_key, Channel& channel, int b, std
 }
 
 template <class W>
-Columns<W> bits_times_vector(SeedStreams& own_key, Channel& channel, int b, std::span<const u8> key,
-                             i64 n) {
+Columns<W> bits_times_vector(SeedStreams& own_key, net::Channel& channel, int b,
+                             std::span<const u8> key, i64 n) {
   const TreeShape shape = own_key.shape();
   Columns<W> m(shape.bits(), n);
   receive<W>(own_key, channel, n, constant(b),
@@ -185,13 +187,14 @@ i64 bit_product_bytes(const TreeShape& shape, int b, i64 n) {
   return correction_bytes(shape, n, constant(b));
 }
 
-#define PRIVML_INSTANTIATE(W)                                                                \
-  template void vector_times_key<W>(SeedStreams&, Channel&, int, std::span<const W>,         \
-                                    std::span<W>);                                           \
-  template void key_times_vector<W>(SeedStreams&, Channel&, int, std::span<const u8>,        \
-                                    std::span<W>);                                           \
-  template Columns<W> vector_times_bits<W>(SeedStreams&, Channel&, int, std::span<const W>); \
-  template Columns<W> bits_times_vector<W>(SeedStreams&, Channel&, int, std::span<const u8>, i64);
+#define PRIVML_INSTANTIATE(W)                                                                     \
+  template void vector_times_key<W>(SeedStreams&, net::Channel&, int, std::span<const W>,         \
+                                    std::span<W>);                                                \
+  template void key_times_vector<W>(SeedStreams&, net::Channel&, int, std::span<const u8>,        \
+                                    std::span<W>);                                                \
+  template Columns<W> vector_times_bits<W>(SeedStreams&, net::Channel&, int, std::span<const W>); \
+  template Columns<W> bits_times_vector<W>(SeedStreams&, net::Channel&, int, std::span<const u8>, \
+                                           i64);
 PRIVML_INSTANTIATE(u16)
 PRIVML_INSTANTIATE(u32)
 PRIVML_INSTANTIATE(u64)

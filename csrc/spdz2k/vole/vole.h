@@ -35,18 +35,19 @@ struct Columns {
 
 // Words of b <= 8 sizeof(W) bits. One side writes, the other reads.
 template <class W>
-void vector_times_key(SeedStreams& peer_key, Channel& channel, int b, std::span<const W> x,
+void vector_times_key(SeedStreams& peer_key, net::Channel& channel, int b, std::span<const W> x,
                       std::span<W> v);
 template <class W>
-void key_times_vector(SeedStreams& own_key, Channel& channel, int b, std::span<const u8> key,
+void key_times_vector(SeedStreams& own_key, net::Channel& channel, int b, std::span<const u8> key,
                       std::span<W> m);
 i64 key_product_bytes(const TreeShape& shape, int b, i64 n);
 
 template <class W>
-Columns<W> vector_times_bits(SeedStreams& peer_key, Channel& channel, int b, std::span<const W> x);
+Columns<W> vector_times_bits(SeedStreams& peer_key, net::Channel& channel, int b,
+                             std::span<const W> x);
 template <class W>
-Columns<W> bits_times_vector(SeedStreams& own_key, Channel& channel, int b, std::span<const u8> key,
-                             i64 n);
+Columns<W> bits_times_vector(SeedStreams& own_key, net::Channel& channel, int b,
+                             std::span<const u8> key, i64 n);
 i64 bit_product_bytes(const TreeShape& shape, int b, i64 n);
 
 }  // namespace privml::spdz2k

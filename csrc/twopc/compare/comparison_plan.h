@@ -3,11 +3,12 @@
 // the widths alone.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // What is asked about numbers of `bits` bits: [x0 > x1] (`greater`) and [x0 = x1] (`equality`), at
 // least one of them; with 0 < split < bits also the same for the low `split` bits alone.
@@ -28,12 +29,15 @@ struct Digit {
   int word_bits() const { return (greater && equality ? 2 : 1) * ((1 << bits) - 1); }
 };
 
-// Joins the states of two neighbouring ranges of digits; the result replaces the state at `high`.
+// Joins the states of two neighbouring ranges of digits, or of three with one in the `middle`; the
+// result replaces the state at `high`.
 struct Join {
   int high;
   int low;
   bool greater;
   bool equality;  // whether the equality of the joined range is used later
+  int middle = -1;
+  bool of_three() const { return middle >= 0; }
 };
 
 struct ComparisonPlan {
@@ -43,19 +47,44 @@ struct ComparisonPlan {
   int root = 0;                           // where the state of the whole stands
 };
 
-// The digit size with the least plan_bits(); `correlation_bits`: what a correlation costs on the
-// wire. Throws InvalidArgument unless 1 <= bits <= 64 and 0 <= split < bits.
-ComparisonPlan plan_comparison(const ComparisonShape& shape, double correlation_bits);
-
-// Digits of `digit_bits` bits (2..5), a few of them larger where that saves a level.
-ComparisonPlan plan_with_digits(const ComparisonShape& shape, int digit_bits);
-
-// What an instance costs: bits on the wire, and the prices below.
-double plan_bits(const ComparisonPlan& plan, double correlation_bits);
-
 // A level of joins: a hop of a wide-area link (100 Mbps, 40 ms one way) over 2^16 instances.
 inline constexpr double kLevelBits = 64;
+// The same for one instance alone, by the factor that chunks of the link are longer by.
+inline constexpr double kHopBits = 1 << 19;
 // Making and hashing a correlation: 20 ns of a link of 400 Mbps.
 inline constexpr double kComputingBits = 8;
 
-}  // namespace privml
+// What a plan is chosen by, in bits on the wire.
+struct ComparisonPrices {
+  double correlation;
+  double level = kLevelBits;
+  bool threes = false;  // whether three ranges may be joined at once
+};
+
+// Of a party or meter, for n instances: over a slow link messages count, however few instances
+// share them.
+template <class Planner>
+ComparisonPrices comparison_prices(const Planner& planner, i64 n) {
+  const double correlation = planner.correlation_bits;
+  if (planner.chunk_factor == 1) return {correlation};
+  const double hop = kHopBits * static_cast<double>(planner.chunk_factor);
+  return {correlation, std::max(kLevelBits, hop / static_cast<double>(std::max<i64>(n, 1))), true};
+}
+
+// The digits and joins with the least plan_bits(). Throws InvalidArgument unless 1 <= bits <= 64
+// and 0 <= split < bits.
+ComparisonPlan plan_comparison(const ComparisonShape& shape, ComparisonPrices prices);
+
+// Digits of `digit_bits` bits (2..5), a few of them larger where that saves a level of joins of
+// `radix` ranges.
+ComparisonPlan plan_with_digits(const ComparisonShape& shape, int digit_bits, int radix = 2);
+
+// Digits of half_bits / 2 bits (6..10 halves) on average, all of about the same size; `balanced`:
+// a power of `radix` of them if these are not too large.
+ComparisonPlan plan_with_even_digits(const ComparisonShape& shape, int half_bits, bool balanced,
+                                     int radix = 2);
+
+// What an instance costs.
+double plan_bits(const ComparisonPlan& plan, ComparisonPrices prices);
+
+}  // namespace privml::twopc

@@ -9,12 +9,12 @@
 #include "base/error.h"
 #include "base/pack.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr i64 kTile = 64;  // instances whose pads are in the cache at once; a multiple of 8
 
-// For each bit b of an index: the slots whose index has it set; where a word has two halves, the
+// For each bit b of an index: the slots whose index has it set; if a word has two halves, the
 // second repeats the first.
 template <int m, bool two_halves>
 constexpr std::array<u64, m> slots_by_bit() {
@@ -35,8 +35,8 @@ struct DigitTile {
   i64 count;
   int bits;
   int offset;
-  const Block* pads0;
-  const Block* pads1;
+  const crypto::Block* pads0;
+  const crypto::Block* pads1;
   const u64* numbers;      // own numbers
   const u64* corrections;  // chooser's digit ^ the correlations' own choices
   int digit;
@@ -74,8 +74,8 @@ void make_words(const DigitTile& tile) {
   constexpr bool both = greater && equality;
   constexpr std::array<u64, m> with_bit = slots_by_bit<m, both>();
   for (i64 i = 0; i < tile.count; ++i) {
-    const Block* const pad0 = tile.pads0 + i * tile.bits + tile.offset;
-    const Block* const pad1 = tile.pads1 + i * tile.bits + tile.offset;
+    const crypto::Block* const pad0 = tile.pads0 + i * tile.bits + tile.offset;
+    const crypto::Block* const pad1 = tile.pads1 + i * tile.bits + tile.offset;
     const u64 flips = tile.corrections[i] >> tile.offset;
     const u64 equal = u64{1} << (tile.numbers[i] >> tile.offset & (slots - 1));
     u64 word = equality ? equal : equal - 1;
@@ -113,7 +113,7 @@ void pick(u64 word, const DigitTile& tile, i64 i, u8 keep) {
 template <int m, bool greater, bool equality>
 void pick_pads(const DigitTile& tile) {
   for (i64 i = 0; i < tile.count; ++i) {
-    const Block* const pad = tile.pads0 + i * tile.bits + tile.offset;
+    const crypto::Block* const pad = tile.pads0 + i * tile.bits + tile.offset;
     u64 word = 0;
     for (int b = 0; b < m; ++b) word ^= pad[b].lo;
     pick<m, greater, equality>(word, tile, i, 0);
@@ -186,16 +186,16 @@ void for_each_digit(const ComparisonPlan& plan, DigitPlanes planes, i64 begin, D
 
 }  // namespace
 
-void choose_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> chooser,
+void choose_digits(ot::Party& party, const ComparisonPlan& plan, std::span<const u64> chooser,
                    DigitPlanes planes) {
   const int bits = number_bits(plan);
-  WipedVector<Block> t(kTile * bits);
+  WipedVector<crypto::Block> t(kTile * bits);
   std::array<u64, kTile> corrections;
   std::vector<u8> packed(packed_bytes(kTile, bits));
   for (i64 begin = 0; begin < std::ssize(chooser); begin += kTile) {
     const i64 count = std::min(kTile, std::ssize(chooser) - begin);
     const u64* const numbers = chooser.data() + begin;
-    draw_as_receiver(party, t.data(), count * bits);
+    ot::draw_as_receiver(party, t.data(), count * bits);
     for (i64 i = 0; i < count; ++i) {
       u64 own = 0;
       for (int b = 0; b < bits; ++b) own |= (t[i * bits + b].lo & 1) << b;
@@ -215,21 +215,21 @@ void choose_digits(Party& party, const ComparisonPlan& plan, std::span<const u64
   }
 }
 
-void send_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> sender,
+void send_digits(ot::Party& party, const ComparisonPlan& plan, std::span<const u64> sender,
                  DigitPlanes planes) {
   const int bits = number_bits(plan);
   const i64 n = std::ssize(sender);
-  const Block delta = party.sender.delta();
-  WipedVector<Block> pads(2 * kTile * bits);
+  const crypto::Block delta = party.sender.delta();
+  WipedVector<crypto::Block> pads(2 * kTile * bits);
   std::array<u64, kTile> corrections, words;
   std::vector<u8> choices(packed_bytes(n, bits));
   std::vector<u8> message(digit_message_bytes(plan, kTile));
   party.channel.read(choices);
   for (i64 begin = 0; begin < n; begin += kTile) {
     const i64 count = std::min(kTile, n - begin);
-    Block* const pads0 = pads.data();
-    Block* const pads1 = pads0 + count * bits;
-    draw_as_sender(party, pads0, count * bits);
+    crypto::Block* const pads0 = pads.data();
+    crypto::Block* const pads1 = pads0 + count * bits;
+    ot::draw_as_sender(party, pads0, count * bits);
     for (i64 i = 0; i < count * bits; ++i) pads1[i] = pads0[i] ^ delta;
     party.hash.hash(pads0, pads0, 2 * count * bits);
     unpack(choices.data() + packed_bytes(begin, bits), count, bits, corrections.data());
@@ -251,7 +251,7 @@ void send_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> 
   }
 }
 
-void receive_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> chooser,
+void receive_digits(ot::Party& party, const ComparisonPlan& plan, std::span<const u64> chooser,
                     DigitPlanes planes) {
   std::array<u64, kTile> words;
   std::vector<u8> message(digit_message_bytes(plan, kTile));
@@ -284,4 +284,4 @@ i64 digit_message_bytes(const ComparisonPlan& plan, i64 n) {
 
 i64 digit_correlations(const ComparisonPlan& plan) { return number_bits(plan); }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -17,7 +17,7 @@
 #include "ot/party.h"
 #include "twopc/compare/comparison_plan.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // Planes of the digits' states: greater[d * stride + i], equal[d * stride + i], 0/1 per byte; a
 // plane that the plan does not ask for is left alone.
@@ -28,13 +28,13 @@ struct DigitPlanes {
 };
 
 // First flight: the chooser writes its masked choices, and leaves its pads in the planes.
-void choose_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> chooser,
+void choose_digits(ot::Party& party, const ComparisonPlan& plan, std::span<const u64> chooser,
                    DigitPlanes planes);
 // Second flight: the sender reads them and writes its messages; its planes are complete.
-void send_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> sender,
+void send_digits(ot::Party& party, const ComparisonPlan& plan, std::span<const u64> sender,
                  DigitPlanes planes);
 // The chooser reads the messages; its planes are complete.
-void receive_digits(Party& party, const ComparisonPlan& plan, std::span<const u64> chooser,
+void receive_digits(ot::Party& party, const ComparisonPlan& plan, std::span<const u64> chooser,
                     DigitPlanes planes);
 
 i64 digit_choice_bytes(const ComparisonPlan& plan, i64 n);
@@ -42,4 +42,4 @@ i64 digit_message_bytes(const ComparisonPlan& plan, i64 n);
 // Correlations per instance.
 i64 digit_correlations(const ComparisonPlan& plan);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -10,7 +10,7 @@
 #include "twopc/product/private_product.h"
 #include "twopc/session/chunk.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 // Up to here digits and ANDs are cheaper than counting.
@@ -34,7 +34,7 @@ EqualityPlan plan_equality(int bits) {
 
 // Replaces the counted bits of the numbers: [b0 != b1] = b0 + b1 - 2 b0 b1, summed over the bits.
 // Party 1 negates its share of the count, so that both agree iff the count is zero.
-void count_differences(Party& party, std::span<const u64> x, const EqualityPlan& plan,
+void count_differences(ot::Party& party, std::span<const u64> x, const EqualityPlan& plan,
                        std::span<u64> out) {
   const i64 n = std::ssize(x), counted = plan.counted;
   AlignedVector<u8> bits(n * counted);
@@ -55,7 +55,7 @@ void count_differences(Party& party, std::span<const u64> x, const EqualityPlan&
   }
 }
 
-void equal_chunk(Party& party, std::span<const u64> x, const EqualityPlan& plan,
+void equal_chunk(ot::Party& party, std::span<const u64> x, const EqualityPlan& plan,
                  std::span<u8> out) {
   AlignedVector<u64> reduced(x.begin(), x.end());
   if (plan.counted > 0) count_differences(party, x, plan, reduced);
@@ -65,7 +65,7 @@ void equal_chunk(Party& party, std::span<const u64> x, const EqualityPlan& plan,
   std::ranges::copy(equal_of(last), out.begin());
 }
 
-void cost_equal_chunk(CostMeter& meter, const EqualityPlan& plan, i64 n) {
+void cost_equal_chunk(ot::CostMeter& meter, const EqualityPlan& plan, i64 n) {
   if (plan.counted > 0) {
     cost_draw_private_product(meter, n * plan.counted);
     cost_flight(meter, private_product_flight(n * plan.counted, plan.count_bits - 1));
@@ -80,32 +80,32 @@ i64 chunk_limit(const EqualityPlan& plan) {
 
 }  // namespace
 
-void equal(Party& party, std::span<const u64> x, int bits, std::span<u8> out) {
+void equal(ot::Party& party, std::span<const u64> x, int bits, std::span<u8> out) {
   expect(x.size() == out.size(), "equal: out must be as long as x");
   const EqualityPlan plan = plan_equality(bits);
   in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_equal_chunk(meter, plan, n); },
+      party, std::ssize(x), [&](ot::CostMeter& meter, i64 n) { cost_equal_chunk(meter, plan, n); },
       [&](i64 begin, i64 n) {
         equal_chunk(party, x.subspan(begin, n), plan, out.subspan(begin, n));
       },
       chunk_limit(plan));
 }
 
-void cost_equal(CostMeter& meter, i64 n, int bits) {
+void cost_equal(ot::CostMeter& meter, i64 n, int bits) {
   const EqualityPlan plan = plan_equality(bits);
   cost_in_chunks(
-      meter, n, [&](CostMeter& m, i64 count) { cost_equal_chunk(m, plan, count); },
+      meter, n, [&](ot::CostMeter& m, i64 count) { cost_equal_chunk(m, plan, count); },
       chunk_limit(plan));
 }
 
 // x0 + x1 = 0 iff x0 = -x1.
-void equal_zero(Party& party, std::span<const u64> x, int bits, std::span<u8> out) {
+void equal_zero(ot::Party& party, std::span<const u64> x, int bits, std::span<u8> out) {
   const u64 negated = u64{0} - static_cast<u64>(party.rank);
   std::vector<u64> inputs(x.begin(), x.end());
   for (u64& word : inputs) word = (word ^ negated) - negated;
   equal(party, inputs, bits, out);
 }
 
-void cost_equal_zero(CostMeter& meter, i64 n, int bits) { cost_equal(meter, n, bits); }
+void cost_equal_zero(ot::CostMeter& meter, i64 n, int bits) { cost_equal(meter, n, bits); }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -13,14 +13,14 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // Party 0's x against party 1's x.
-void equal(Party& party, std::span<const u64> x, int bits, std::span<u8> out);
-void cost_equal(CostMeter& meter, i64 n, int bits);
+void equal(ot::Party& party, std::span<const u64> x, int bits, std::span<u8> out);
+void cost_equal(ot::CostMeter& meter, i64 n, int bits);
 
 // x: additive shares in Z_{2^bits}.
-void equal_zero(Party& party, std::span<const u64> x, int bits, std::span<u8> out);
-void cost_equal_zero(CostMeter& meter, i64 n, int bits);
+void equal_zero(ot::Party& party, std::span<const u64> x, int bits, std::span<u8> out);
+void cost_equal_zero(ot::CostMeter& meter, i64 n, int bits);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -6,15 +6,15 @@
 #include "base/error.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 void check(const OtKind& kind, const Both<Words>& x, int bits) {
   const std::size_t n = x[0].size();
   Both<Bits> same{Bits(n), Bits(n)}, zero = same;
-  run_parties(kind, [&](Party& party) {
+  run_parties(kind, [&](ot::Party& party) {
     equal(party, x[party.rank], bits, same[party.rank]);
     equal_zero(party, x[party.rank], bits, zero[party.rank]);
   });
@@ -59,18 +59,18 @@ TEST(Equality, CostEqualsTheLedger) {
   expect_costs_equal([&](i64 n) {
     std::vector<CostRow> rows;
     for (int bits : {5, 11, 12, 32}) {
-      rows.push_back({[&, n, bits](Party& p) {
+      rows.push_back({[&, n, bits](ot::Party& p) {
                         equal_zero(p, std::span(x[p.rank]).first(n), bits,
                                    std::span(out[p.rank]).first(n));
                       },
-                      [n, bits](CostMeter& m) { cost_equal_zero(m, n, bits); }});
+                      [n, bits](ot::CostMeter& m) { cost_equal_zero(m, n, bits); }});
     }
     return rows;
   });
 }
 
 TEST(Equality, RefusesBadArguments) {
-  run_parties({}, [](Party& party) {
+  run_parties({}, [](ot::Party& party) {
     const Words x(3);
     Bits out(3), wrong(2);
     EXPECT_THROW(equal(party, x, 0, out), InvalidArgument);
@@ -80,4 +80,4 @@ TEST(Equality, RefusesBadArguments) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -8,7 +8,7 @@
 #include "twopc/compare/sign_selection.h"
 #include "twopc/session/chunk.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr i64 kMaxFactors = 8;  // of one plane product
@@ -86,7 +86,7 @@ void mark_single_positions(Tournament& t, int rank, const u8* outcomes) {
 }
 
 // One round: second + [first >= second] (first - second).
-void play_round(Party& party, Tournament& t) {
+void play_round(ot::Party& party, Tournament& t) {
   const i64 met = matches(t.first), size = t.n * t.length;
   std::vector<u64> difference(met * size), sign(met * t.n);
   std::vector<u8> outcomes(met * t.n);
@@ -114,7 +114,7 @@ void play_round(Party& party, Tournament& t) {
   t.first = next_candidates(t.first);
 }
 
-Tournament play(Party& party, std::span<const u64> x, i64 window, int bits, Want want) {
+Tournament play(ot::Party& party, std::span<const u64> x, i64 window, int bits, Want want) {
   const i64 n = std::ssize(x) / window;
   const i64 length = want == Want::index ? 2 : 1;
   Tournament t{n, length, bits, want, initial_candidates(window), {}, {}};
@@ -132,7 +132,7 @@ Tournament play(Party& party, std::span<const u64> x, i64 window, int bits, Want
   return t;
 }
 
-void cost_play(CostMeter& meter, i64 n, i64 window, int bits, Want want) {
+void cost_play(ot::CostMeter& meter, i64 n, i64 window, int bits, Want want) {
   const i64 length = want == Want::index ? 2 : 1;
   for (auto first = initial_candidates(window); first.size() > 2; first = next_candidates(first)) {
     std::vector<int> widths;
@@ -159,33 +159,33 @@ void check(std::span<const u64> x, i64 window, int bits, std::size_t n) {
 
 // Calls done(first window, tournament) for each chunk of windows.
 template <class Done>
-void play_in_chunks(Party& party, std::span<const u64> x, i64 window, int bits, Want want,
+void play_in_chunks(ot::Party& party, std::span<const u64> x, i64 window, int bits, Want want,
                     Done&& done) {
   in_chunks(
       party, std::ssize(x) / window,
-      [&](CostMeter& meter, i64 n) { cost_play(meter, n, window, bits, want); },
+      [&](ot::CostMeter& meter, i64 n) { cost_play(meter, n, window, bits, want); },
       [&](i64 begin, i64 n) {
         done(begin, play(party, x.subspan(begin * window, n * window), window, bits, want));
       },
       windows_per_chunk(window));
 }
 
-void cost_play_in_chunks(CostMeter& meter, i64 n, i64 window, int bits, Want want) {
+void cost_play_in_chunks(ot::CostMeter& meter, i64 n, i64 window, int bits, Want want) {
   check(window, bits);
   cost_in_chunks(
-      meter, n, [&](CostMeter& m, i64 count) { cost_play(m, count, window, bits, want); },
+      meter, n, [&](ot::CostMeter& m, i64 count) { cost_play(m, count, window, bits, want); },
       windows_per_chunk(window));
 }
 
 }  // namespace
 
-void maximum(Party& party, std::span<const u64> a, std::span<const u64> b, int bits,
+void maximum(ot::Party& party, std::span<const u64> a, std::span<const u64> b, int bits,
              std::span<u64> out) {
   expect(a.size() == b.size() && a.size() == out.size(), "maximum: sizes must agree");
   expect(bits >= 2 && bits <= 64, "maximum: bits must be in 2..64");
   in_chunks(
       party, std::ssize(a),
-      [&](CostMeter& meter, i64 n) { cost_select_by_sign(meter, n, 1, bits, {}, 0); },
+      [&](ot::CostMeter& meter, i64 n) { cost_select_by_sign(meter, n, 1, bits, {}, 0); },
       [&](i64 begin, i64 n) {
         std::vector<u64> difference(n);
         std::vector<u8> outcomes(n);
@@ -197,12 +197,13 @@ void maximum(Party& party, std::span<const u64> a, std::span<const u64> b, int b
       });
 }
 
-void cost_maximum(CostMeter& meter, i64 n, int bits) {
-  cost_in_chunks(meter, n,
-                 [&](CostMeter& m, i64 count) { cost_select_by_sign(m, count, 1, bits, {}, 0); });
+void cost_maximum(ot::CostMeter& meter, i64 n, int bits) {
+  cost_in_chunks(meter, n, [&](ot::CostMeter& m, i64 count) {
+    cost_select_by_sign(m, count, 1, bits, {}, 0);
+  });
 }
 
-void maximum_windows(Party& party, std::span<const u64> x, i64 window, int bits,
+void maximum_windows(ot::Party& party, std::span<const u64> x, i64 window, int bits,
                      std::span<u64> out) {
   check(x, window, bits, out.size());
   play_in_chunks(party, x, window, bits, Want::value, [&](i64 begin, const Tournament& t) {
@@ -210,11 +211,11 @@ void maximum_windows(Party& party, std::span<const u64> x, i64 window, int bits,
   });
 }
 
-void cost_maximum_windows(CostMeter& meter, i64 n, i64 window, int bits) {
+void cost_maximum_windows(ot::CostMeter& meter, i64 n, i64 window, int bits) {
   cost_play_in_chunks(meter, n, window, bits, Want::value);
 }
 
-void maximum_windows_one_hot(Party& party, std::span<const u64> x, i64 window, int bits,
+void maximum_windows_one_hot(ot::Party& party, std::span<const u64> x, i64 window, int bits,
                              std::span<u64> out, std::span<u8> one_hot) {
   check(x, window, bits, out.size());
   expect(one_hot.size() == x.size(), "maximum: one_hot must be as long as x");
@@ -226,11 +227,11 @@ void maximum_windows_one_hot(Party& party, std::span<const u64> x, i64 window, i
   });
 }
 
-void cost_maximum_windows_one_hot(CostMeter& meter, i64 n, i64 window, int bits) {
+void cost_maximum_windows_one_hot(ot::CostMeter& meter, i64 n, i64 window, int bits) {
   cost_play_in_chunks(meter, n, window, bits, Want::one_hot);
 }
 
-void argmax(Party& party, std::span<const u64> x, i64 columns, int bits, std::span<u64> index) {
+void argmax(ot::Party& party, std::span<const u64> x, i64 columns, int bits, std::span<u64> index) {
   check(x, columns, bits, index.size());
   expect(bits == 64 || columns <= i64{1} << std::min(bits, 62),
          "argmax: bits must hold the largest column");
@@ -239,8 +240,8 @@ void argmax(Party& party, std::span<const u64> x, i64 columns, int bits, std::sp
   });
 }
 
-void cost_argmax(CostMeter& meter, i64 n, i64 columns, int bits) {
+void cost_argmax(ot::CostMeter& meter, i64 n, i64 columns, int bits) {
   cost_play_in_chunks(meter, n, columns, bits, Want::index);
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -12,26 +12,26 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // out = max(a, b), elementwise.
-void maximum(Party& party, std::span<const u64> a, std::span<const u64> b, int bits,
+void maximum(ot::Party& party, std::span<const u64> a, std::span<const u64> b, int bits,
              std::span<u64> out);
-void cost_maximum(CostMeter& meter, i64 n, int bits);
+void cost_maximum(ot::CostMeter& meter, i64 n, int bits);
 
 // x: n windows of `window` >= 1 consecutive values; out: n maxima.
-void maximum_windows(Party& party, std::span<const u64> x, i64 window, int bits,
+void maximum_windows(ot::Party& party, std::span<const u64> x, i64 window, int bits,
                      std::span<u64> out);
-void cost_maximum_windows(CostMeter& meter, i64 n, i64 window, int bits);
+void cost_maximum_windows(ot::CostMeter& meter, i64 n, i64 window, int bits);
 
 // Also one_hot: n windows of XOR-shared bits, 1 at the maximum; the first of equal values wins.
-void maximum_windows_one_hot(Party& party, std::span<const u64> x, i64 window, int bits,
+void maximum_windows_one_hot(ot::Party& party, std::span<const u64> x, i64 window, int bits,
                              std::span<u64> out, std::span<u8> one_hot);
-void cost_maximum_windows_one_hot(CostMeter& meter, i64 n, i64 window, int bits);
+void cost_maximum_windows_one_hot(ot::CostMeter& meter, i64 n, i64 window, int bits);
 
 // x: n rows of `columns` values; index: the column of each row's maximum (the first of equal ones)
 // as additive shares in Z_{2^bits}. `bits` must hold columns - 1.
-void argmax(Party& party, std::span<const u64> x, i64 columns, int bits, std::span<u64> index);
-void cost_argmax(CostMeter& meter, i64 n, i64 columns, int bits);
+void argmax(ot::Party& party, std::span<const u64> x, i64 columns, int bits, std::span<u64> index);
+void cost_argmax(ot::CostMeter& meter, i64 n, i64 columns, int bits);
 
-}  // namespace privml
+}  // namespace privml::twopc

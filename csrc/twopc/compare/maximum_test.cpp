@@ -8,16 +8,16 @@
 #include "twopc/compare/relu.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 void check_relu(const OtKind& kind, const Both<Words>& x, int bits) {
   const std::size_t n = x[0].size();
   Both<Words> out{Words(n), Words(n)};
   Both<Bits> sign{Bits(n), Bits(n)};
-  run_parties(kind, [&](Party& p) { relu(p, x[p.rank], bits, out[p.rank], sign[p.rank]); });
+  run_parties(kind, [&](ot::Party& p) { relu(p, x[p.rank], bits, out[p.rank], sign[p.rank]); });
   const Words result = reconstruct(out, bits);
   const Bits nonnegative = reconstruct_bits(sign);
   for (std::size_t i = 0; i < n; ++i) {
@@ -68,8 +68,8 @@ TEST(Maximum, ExhaustiveAtFiveBits) {
   }
   const Both<Words> shares_a = share(a, bits, 1), shares_b = share(b, bits, 2);
   Both<Words> out{Words(a.size()), Words(a.size())};
-  run_parties({},
-              [&](Party& p) { maximum(p, shares_a[p.rank], shares_b[p.rank], bits, out[p.rank]); });
+  run_parties(
+      {}, [&](ot::Party& p) { maximum(p, shares_a[p.rank], shares_b[p.rank], bits, out[p.rank]); });
   const Words result = reconstruct(out, bits);
   for (std::size_t i = 0; i < a.size(); ++i) {
     ASSERT_EQ(to_signed(result[i], bits), std::max(to_signed(a[i], bits), to_signed(b[i], bits)));
@@ -82,7 +82,7 @@ void check_windows(const OtKind& kind, i64 n, i64 window, int bits) {
   const Both<Words> x = share(values, bits, 3);
   Both<Words> plain{Words(n), Words(n)}, marked = plain, index = plain;
   Both<Bits> hot{Bits(n * window), Bits(n * window)};
-  run_parties(kind, [&](Party& p) {
+  run_parties(kind, [&](ot::Party& p) {
     const int r = p.rank;
     maximum_windows(p, x[r], window, bits, plain[r]);
     maximum_windows_one_hot(p, x[r], window, bits, marked[r], hot[r]);
@@ -118,31 +118,33 @@ TEST(Maximum, CostEqualsTheLedger) {
   Both<Bits> marks{Bits(largest), Bits(largest)};
   expect_costs_equal([&](i64 n) -> std::vector<CostRow> {
     const i64 windows = ceil_div(n, 4);
-    const auto in = [&](Party& p, i64 count) { return std::span(x[p.rank]).first(count); };
-    const auto out = [&](Party& p, i64 count) { return std::span(result[p.rank]).first(count); };
-    const auto hot = [&](Party& p, i64 count) { return std::span(marks[p.rank]).first(count); };
+    const auto in = [&](ot::Party& p, i64 count) { return std::span(x[p.rank]).first(count); };
+    const auto out = [&](ot::Party& p, i64 count) {
+      return std::span(result[p.rank]).first(count);
+    };
+    const auto hot = [&](ot::Party& p, i64 count) { return std::span(marks[p.rank]).first(count); };
     return {
-        {[=](Party& p) { relu(p, in(p, n), 32, out(p, n)); },
-         [=](CostMeter& m) { cost_relu(m, n, 32); }},
-        {[=](Party& p) { relu(p, in(p, n), 1, out(p, n)); },
-         [=](CostMeter& m) { cost_relu(m, n, 1); }},
-        {[=](Party& p) { maximum(p, in(p, n), in(p, n), 20, out(p, n)); },
-         [=](CostMeter& m) { cost_maximum(m, n, 20); }},
-        {[=](Party& p) { maximum_windows(p, in(p, 4 * windows), 4, 16, out(p, windows)); },
-         [=](CostMeter& m) { cost_maximum_windows(m, windows, 4, 16); }},
-        {[=](Party& p) {
+        {[=](ot::Party& p) { relu(p, in(p, n), 32, out(p, n)); },
+         [=](ot::CostMeter& m) { cost_relu(m, n, 32); }},
+        {[=](ot::Party& p) { relu(p, in(p, n), 1, out(p, n)); },
+         [=](ot::CostMeter& m) { cost_relu(m, n, 1); }},
+        {[=](ot::Party& p) { maximum(p, in(p, n), in(p, n), 20, out(p, n)); },
+         [=](ot::CostMeter& m) { cost_maximum(m, n, 20); }},
+        {[=](ot::Party& p) { maximum_windows(p, in(p, 4 * windows), 4, 16, out(p, windows)); },
+         [=](ot::CostMeter& m) { cost_maximum_windows(m, windows, 4, 16); }},
+        {[=](ot::Party& p) {
            maximum_windows_one_hot(p, in(p, 4 * windows), 4, 16, out(p, windows),
                                    hot(p, 4 * windows));
          },
-         [=](CostMeter& m) { cost_maximum_windows_one_hot(m, windows, 4, 16); }},
-        {[=](Party& p) { argmax(p, in(p, 4 * windows), 4, 16, out(p, windows)); },
-         [=](CostMeter& m) { cost_argmax(m, windows, 4, 16); }},
+         [=](ot::CostMeter& m) { cost_maximum_windows_one_hot(m, windows, 4, 16); }},
+        {[=](ot::Party& p) { argmax(p, in(p, 4 * windows), 4, 16, out(p, windows)); },
+         [=](ot::CostMeter& m) { cost_argmax(m, windows, 4, 16); }},
     };
   });
 }
 
 TEST(Maximum, RefusesBadArguments) {
-  run_parties({}, [](Party& party) {
+  run_parties({}, [](ot::Party& party) {
     const Words x(6);
     Words out(3), wrong(2);
     Bits hot(5);
@@ -158,4 +160,4 @@ TEST(Maximum, RefusesBadArguments) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -13,7 +13,7 @@
 #include "twopc/select/boolean.h"
 #include "twopc/session/chunk.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr int kDigit = 4;
@@ -53,7 +53,7 @@ void digit_messages(std::span<const u8> share, std::span<const u8> carry, std::s
 
 // XOR shares of every digit's one-hot vector; party 0 sends for the first half, party 1 for the
 // rest.
-void digit_one_hots(Party& party, std::span<const u8> share, std::span<const u8> carry,
+void digit_one_hots(ot::Party& party, std::span<const u8> share, std::span<const u8> carry,
                     std::span<const u64> tables, std::span<u8> one_hot) {
   const i64 total = std::ssize(share), half = (total + 1) / 2;
   const i64 send_first = party.rank == 0 ? 0 : half;
@@ -72,12 +72,12 @@ void digit_one_hots(Party& party, std::span<const u8> share, std::span<const u8>
   std::copy(got.begin(), got.end(), one_hot.begin() + pick_first);
 }
 
-void cost_digit_one_hots(CostMeter& meter, i64 total) {
+void cost_digit_one_hots(ot::CostMeter& meter, i64 total) {
   cost_two_way_transfer(meter, {(total + 1) / 2, total / 2}, kChoiceBits, kDigit);
 }
 
 // keep[j * n + k]: all digits above digit j are zero, for all digits but the top one.
-void all_higher_zero(Party& party, std::span<const u8> one_hot, i64 count, i64 n,
+void all_higher_zero(ot::Party& party, std::span<const u8> one_hot, i64 count, i64 n,
                      std::span<u8> keep) {
   const i64 positions = count - 1;  // position p is digit count - 1 - p
   std::vector<u8> zero(positions * n);
@@ -106,7 +106,8 @@ void all_higher_zero(Party& party, std::span<const u8> one_hot, i64 count, i64 n
 // Place 0: the complement of all others, or its own bit.
 enum class Zero { is_place_0, is_none };
 
-void one_hot_chunk(Party& party, std::span<const u64> x, int ell, Zero zero, std::span<u8> out) {
+void one_hot_chunk(ot::Party& party, std::span<const u64> x, int ell, Zero zero,
+                   std::span<u8> out) {
   const i64 n = std::ssize(x), count = digit_count(ell, kDigit);
   std::vector<u8> share(count * n), carry(count * n), one_hot(count * n);
   std::vector<u64> tables(count * n);
@@ -136,7 +137,7 @@ void one_hot_chunk(Party& party, std::span<const u64> x, int ell, Zero zero, std
   }
 }
 
-void cost_one_hot_chunk(CostMeter& meter, i64 n, int ell) {
+void cost_one_hot_chunk(ot::CostMeter& meter, i64 n, int ell) {
   const i64 count = digit_count(ell, kDigit);
   cost_digit_carries(meter, n, ell, kDigit);
   cost_digit_one_hots(meter, count * n);
@@ -146,12 +147,12 @@ void cost_one_hot_chunk(CostMeter& meter, i64 n, int ell) {
   cost_and_strings(meter, (count - 1) * n, kDigit);
 }
 
-void run(Party& party, std::span<const u64> x, int ell, Zero zero, std::span<u8> one_hot) {
+void run(ot::Party& party, std::span<const u64> x, int ell, Zero zero, std::span<u8> one_hot) {
   expect(ell >= 1 && ell <= 64, "most_significant_nonzero_bit: ell must lie in 1..64");
   expect(std::ssize(one_hot) == std::ssize(x) * ell,
          "most_significant_nonzero_bit: ell output bits per element");
   in_chunks(
-      party, std::ssize(x), [&](CostMeter& m, i64 n) { cost_one_hot_chunk(m, n, ell); },
+      party, std::ssize(x), [&](ot::CostMeter& m, i64 n) { cost_one_hot_chunk(m, n, ell); },
       [&](i64 begin, i64 n) {
         one_hot_chunk(party, x.subspan(begin, n), ell, zero, one_hot.subspan(begin * ell, n * ell));
       },
@@ -160,19 +161,20 @@ void run(Party& party, std::span<const u64> x, int ell, Zero zero, std::span<u8>
 
 }  // namespace
 
-void most_significant_nonzero_bit(Party& party, std::span<const u64> x, int ell,
+void most_significant_nonzero_bit(ot::Party& party, std::span<const u64> x, int ell,
                                   std::span<u8> one_hot) {
   run(party, x, ell, Zero::is_place_0, one_hot);
 }
 
-void most_significant_nonzero_bit_or_none(Party& party, std::span<const u64> x, int ell,
+void most_significant_nonzero_bit_or_none(ot::Party& party, std::span<const u64> x, int ell,
                                           std::span<u8> one_hot) {
   run(party, x, ell, Zero::is_none, one_hot);
 }
 
-void cost_most_significant_nonzero_bit(CostMeter& meter, i64 count, int ell) {
+void cost_most_significant_nonzero_bit(ot::CostMeter& meter, i64 count, int ell) {
   cost_in_chunks(
-      meter, count, [&](CostMeter& m, i64 n) { cost_one_hot_chunk(m, n, ell); }, chunk_limit(ell));
+      meter, count, [&](ot::CostMeter& m, i64 n) { cost_one_hot_chunk(m, n, ell); },
+      chunk_limit(ell));
 }
 
 void one_hot_select(std::span<const u8> one_hot, std::span<const u64> table, std::span<u64> out) {
@@ -185,4 +187,4 @@ void one_hot_select(std::span<const u8> one_hot, std::span<const u64> table, std
   }
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

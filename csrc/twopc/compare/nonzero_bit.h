@@ -15,15 +15,15 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // one_hot[k * ell + j] for element k, place j; 1 <= ell <= 64.
-void most_significant_nonzero_bit(Party& party, std::span<const u64> x, int ell,
+void most_significant_nonzero_bit(ot::Party& party, std::span<const u64> x, int ell,
                                   std::span<u8> one_hot);
-void cost_most_significant_nonzero_bit(CostMeter& meter, i64 count, int ell);
+void cost_most_significant_nonzero_bit(ot::CostMeter& meter, i64 count, int ell);
 
 // The same, with no place set for x = 0.
-void most_significant_nonzero_bit_or_none(Party& party, std::span<const u64> x, int ell,
+void most_significant_nonzero_bit_or_none(ot::Party& party, std::span<const u64> x, int ell,
                                           std::span<u8> one_hot);
 
 // Local: XOR shares of table[place] (up to 64 bits a word) from XOR shares of a one-hot vector;
@@ -31,4 +31,4 @@ void most_significant_nonzero_bit_or_none(Party& party, std::span<const u64> x, 
 // xor_to_additive() it gives the index.
 void one_hot_select(std::span<const u8> one_hot, std::span<const u64> table, std::span<u64> out);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -6,7 +6,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // Position `high` absorbs `low`, which covers the block below.
 struct PrefixNode {
@@ -35,4 +35,4 @@ inline std::vector<PrefixLevel> prefix_levels(i64 size) {
   return levels;
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -11,12 +11,12 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
-void relu(Party& party, std::span<const u64> x, int bits, std::span<u64> out);
+void relu(ot::Party& party, std::span<const u64> x, int bits, std::span<u64> out);
 // Also nonnegative = XOR shares of [x >= 0], at no further cost.
-void relu(Party& party, std::span<const u64> x, int bits, std::span<u64> out,
+void relu(ot::Party& party, std::span<const u64> x, int bits, std::span<u64> out,
           std::span<u8> nonnegative);
-void cost_relu(CostMeter& meter, i64 n, int bits);
+void cost_relu(ot::CostMeter& meter, i64 n, int bits);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -5,10 +5,10 @@
 #include "twopc/compare/comparison.h"
 #include "twopc/select/random_selection.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // [x >= 0] = 1 ^ msb(x0) ^ msb(x1) ^ carry of the low bits - 1 bits.
-void select_by_sign(Party& party, const SignSelection& task) {
+void select_by_sign(ot::Party& party, const SignSelection& task) {
   const i64 n = std::ssize(task.sign);
   const bool compares = task.bits > 1;
   RandomSelection random;
@@ -36,7 +36,7 @@ void select_by_sign(Party& party, const SignSelection& task) {
   select_values(random, task.values, difference, task.out);
 }
 
-void cost_select_by_sign(CostMeter& meter, i64 n, i64 length, int bits,
+void cost_select_by_sign(ot::CostMeter& meter, i64 n, i64 length, int bits,
                          std::span<const int> product_widths, i64 product_n) {
   const ComparisonShape shape{bits - 1};
   const bool compares = bits > 1;
@@ -50,4 +50,4 @@ void cost_select_by_sign(CostMeter& meter, i64 n, i64 length, int bits,
   meter.exchange(opened, opened);
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values or zero by the sign of a shared number: what ReLU and maximum have in common.
 //
-// Functionality  nonnegative = XOR shares of [sign >= 0]; out = values where it is 1, else 0, with
+// Functionality  nonnegative = XOR shares of [sign >= 0]; out = values if it is 1, else 0, with
 //                `length` values under each sign; products of other bits with `nonnegative` as
 //                asked.
 // Method         the selection is prepared for a random bit while the comparison runs; its opening
@@ -12,7 +12,7 @@
 #include "ot/party.h"
 #include "twopc/select/bit_products.h"
 
-namespace privml {
+namespace privml::twopc {
 
 struct SignSelection {
   std::span<const u64> sign;    // n words of `bits` bits
@@ -26,8 +26,8 @@ struct SignSelection {
 };
 
 // One chunk. All spans must be of the sizes stated.
-void select_by_sign(Party& party, const SignSelection& task);
-void cost_select_by_sign(CostMeter& meter, i64 n, i64 length, int bits,
+void select_by_sign(ot::Party& party, const SignSelection& task);
+void cost_select_by_sign(ot::CostMeter& meter, i64 n, i64 length, int bits,
                          std::span<const int> product_widths, i64 product_n);
 
-}  // namespace privml
+}  // namespace privml::twopc

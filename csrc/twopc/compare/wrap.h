@@ -2,8 +2,8 @@
 // The carry out of a shared sum, and the sign of a shared number.
 //
 // Functionality  x: additive shares x0, x1 in Z_{2^bits}, 1 <= bits <= 64. XOR shares of
-//                w = [x0 + x1 >= 2^bits] (sum over the integers), and where asked of
-//                e = [x0 + x1 mod 2^bits = 2^bits - 1] or of [x0 + x1 mod 2^bits = 0].
+//                w = [x0 + x1 >= 2^bits] (sum over the integers), and if asked of
+//                e = [x0 + x1 mod 2^bits = 2^bits - 1].
 //                most_significant_bit: that of x, [x < 0] in two's complement (DReLU is its
 //                complement).
 // Leakage        none beyond length and width. Assumption: correlated OT, correlation-robust hash.
@@ -18,35 +18,25 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
-void wrap(Party& party, std::span<const u64> x, int bits, std::span<u8> w);
-void cost_wrap(CostMeter& meter, i64 n, int bits);
+void wrap(ot::Party& party, std::span<const u64> x, int bits, std::span<u8> w);
+void cost_wrap(ot::CostMeter& meter, i64 n, int bits);
 
-void wrap_with_all_ones(Party& party, std::span<const u64> x, int bits, std::span<u8> w,
+void wrap_with_all_ones(ot::Party& party, std::span<const u64> x, int bits, std::span<u8> w,
                         std::span<u8> all_ones);
-void cost_wrap_with_all_ones(CostMeter& meter, i64 n, int bits);
-
-// And of [x0 + x1 mod 2^bits = 0].
-void wrap_with_all_zeros(Party& party, std::span<const u64> x, int bits, std::span<u8> w,
-                         std::span<u8> all_zeros);
-void cost_wrap_with_all_zeros(CostMeter& meter, i64 n, int bits);
-
-// Also the carry out of the low `split` bits, 0 < split < bits.
-void wrap_split(Party& party, std::span<const u64> x, int bits, int split, std::span<u8> low_w,
-                std::span<u8> w);
-void cost_wrap_split(CostMeter& meter, i64 n, int bits, int split);
+void cost_wrap_with_all_ones(ot::CostMeter& meter, i64 n, int bits);
 
 // For values whose most significant bit is publicly known to be `msb` (0 or 1).
-void wrap_known_msb(Party& party, std::span<const u64> x, int bits, u8 msb, std::span<u8> w);
-void cost_wrap_known_msb(CostMeter& meter, i64 n);
+void wrap_known_msb(ot::Party& party, std::span<const u64> x, int bits, u8 msb, std::span<u8> w);
+void cost_wrap_known_msb(ot::CostMeter& meter, i64 n);
 
 // For values whose most significant bit is already XOR-shared.
-void wrap_shared_msb(Party& party, std::span<const u64> x, int bits, std::span<const u8> msb,
+void wrap_shared_msb(ot::Party& party, std::span<const u64> x, int bits, std::span<const u8> msb,
                      std::span<u8> w);
-void cost_wrap_shared_msb(CostMeter& meter, i64 n);
+void cost_wrap_shared_msb(ot::CostMeter& meter, i64 n);
 
-void most_significant_bit(Party& party, std::span<const u64> x, int bits, std::span<u8> msb);
-void cost_most_significant_bit(CostMeter& meter, i64 n, int bits);
+void most_significant_bit(ot::Party& party, std::span<const u64> x, int bits, std::span<u8> msb);
+void cost_most_significant_bit(ot::CostMeter& meter, i64 n, int bits);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 bool carry(u64 x0, u64 x1, int bits) {
   const u64 mask = low_mask(bits);
@@ -22,36 +22,20 @@ u64 sum(const Both<Words>& x, std::size_t i, int bits) {
 
 void check_wrap(const Both<Words>& x, int bits) {
   const std::size_t n = x[0].size();
-  Both<Bits> w{Bits(n), Bits(n)}, v = w, ones = w, msb = w, y = w, zeros = w;
-  run_parties({}, [&](Party& party) {
+  Both<Bits> w{Bits(n), Bits(n)}, v = w, ones = w, msb = w;
+  run_parties({}, [&](ot::Party& party) {
     const int r = party.rank;
     wrap(party, x[r], bits, w[r]);
     wrap_with_all_ones(party, x[r], bits, v[r], ones[r]);
-    wrap_with_all_zeros(party, x[r], bits, y[r], zeros[r]);
     most_significant_bit(party, x[r], bits, msb[r]);
   });
   const Bits c = reconstruct_bits(w), d = reconstruct_bits(v), e = reconstruct_bits(ones),
-             m = reconstruct_bits(msb), f = reconstruct_bits(y), z = reconstruct_bits(zeros);
+             m = reconstruct_bits(msb);
   for (std::size_t i = 0; i < n; ++i) {
     ASSERT_EQ(c[i], carry(x[0][i], x[1][i], bits)) << x[0][i] << " + " << x[1][i] << ", " << bits;
     ASSERT_EQ(d[i], c[i]);
-    ASSERT_EQ(f[i], c[i]) << x[0][i] << " + " << x[1][i] << ", " << bits;
-    ASSERT_EQ(z[i], sum(x, i, bits) == 0) << x[0][i] << " + " << x[1][i];
     ASSERT_EQ(e[i], sum(x, i, bits) == low_mask(bits)) << x[0][i] << " + " << x[1][i];
     ASSERT_EQ(m[i], sum(x, i, bits) >> (bits - 1)) << x[0][i] << " + " << x[1][i] << ", " << bits;
-  }
-}
-
-void check_split(const Both<Words>& x, int bits, int split) {
-  const std::size_t n = x[0].size();
-  Both<Bits> low{Bits(n), Bits(n)}, w = low;
-  run_parties({}, [&](Party& party) {
-    wrap_split(party, x[party.rank], bits, split, low[party.rank], w[party.rank]);
-  });
-  const Bits l = reconstruct_bits(low), c = reconstruct_bits(w);
-  for (std::size_t i = 0; i < n; ++i) {
-    ASSERT_EQ(l[i], carry(x[0][i], x[1][i], split)) << x[0][i] << " + " << x[1][i] << ", " << split;
-    ASSERT_EQ(c[i], carry(x[0][i], x[1][i], bits)) << x[0][i] << " + " << x[1][i] << ", " << bits;
   }
 }
 
@@ -66,7 +50,7 @@ void check_with_msb(const Both<Words>& x, int bits) {
     const std::size_t n = chosen[0].size();
     const Both<Bits> shared = share_bits(Bits(n, msb));
     Both<Bits> known{Bits(n), Bits(n)}, unknown = known;
-    run_parties({}, [&](Party& party) {
+    run_parties({}, [&](ot::Party& party) {
       const int r = party.rank;
       wrap_known_msb(party, chosen[r], bits, msb, known[r]);
       wrap_shared_msb(party, chosen[r], bits, shared[r], unknown[r]);
@@ -84,7 +68,6 @@ TEST(Wrap, ExhaustiveAtSmallWidths) {
     const Both<Words> x = all_share_pairs(bits);
     check_wrap(x, bits);
     check_with_msb(x, bits);
-    for (int split = 1; split < bits; ++split) check_split(x, bits, split);
   }
 }
 
@@ -94,7 +77,6 @@ TEST(Wrap, RandomAtLargerWidths) {
     add_noise_above(x, bits);
     check_wrap(x, bits);
     check_with_msb(x, bits);
-    for (int split : {1, 5, bits / 2, bits - 1}) check_split(x, bits, split);
   }
 }
 
@@ -103,38 +85,33 @@ TEST(Wrap, CostEqualsTheLedger) {
   const Both<Bits> msb = share_bits(Bits(kLargestN));
   Both<Bits> a{Bits(kLargestN), Bits(kLargestN)}, b = a;
   expect_costs_equal([&](i64 n) -> std::vector<CostRow> {
-    const auto in = [&, n](Party& p) { return std::span(x[p.rank]).first(n); };
-    const auto first = [&, n](Party& p) { return std::span(a[p.rank]).first(n); };
-    const auto second = [&, n](Party& p) { return std::span(b[p.rank]).first(n); };
-    const auto sign = [&, n](Party& p) { return std::span(msb[p.rank]).first(n); };
+    const auto in = [&, n](ot::Party& p) { return std::span(x[p.rank]).first(n); };
+    const auto first = [&, n](ot::Party& p) { return std::span(a[p.rank]).first(n); };
+    const auto second = [&, n](ot::Party& p) { return std::span(b[p.rank]).first(n); };
+    const auto sign = [&, n](ot::Party& p) { return std::span(msb[p.rank]).first(n); };
     return {
-        {[=](Party& p) { wrap(p, in(p), 33, first(p)); },
-         [n](CostMeter& m) { cost_wrap(m, n, 33); }},
-        {[=](Party& p) { wrap_with_all_ones(p, in(p), 8, first(p), second(p)); },
-         [n](CostMeter& m) { cost_wrap_with_all_ones(m, n, 8); }},
-        {[=](Party& p) { wrap_with_all_zeros(p, in(p), 8, first(p), second(p)); },
-         [n](CostMeter& m) { cost_wrap_with_all_zeros(m, n, 8); }},
-        {[=](Party& p) { wrap_split(p, in(p), 33, 9, first(p), second(p)); },
-         [n](CostMeter& m) { cost_wrap_split(m, n, 33, 9); }},
-        {[=](Party& p) { wrap_known_msb(p, in(p), 33, 0, first(p)); },
-         [n](CostMeter& m) { cost_wrap_known_msb(m, n); }},
-        {[=](Party& p) { wrap_shared_msb(p, in(p), 33, sign(p), first(p)); },
-         [n](CostMeter& m) { cost_wrap_shared_msb(m, n); }},
-        {[=](Party& p) { most_significant_bit(p, in(p), 20, first(p)); },
-         [n](CostMeter& m) { cost_most_significant_bit(m, n, 20); }},
-        {[=](Party& p) { most_significant_bit(p, in(p), 1, first(p)); },
-         [n](CostMeter& m) { cost_most_significant_bit(m, n, 1); }},
+        {[=](ot::Party& p) { wrap(p, in(p), 33, first(p)); },
+         [n](ot::CostMeter& m) { cost_wrap(m, n, 33); }},
+        {[=](ot::Party& p) { wrap_with_all_ones(p, in(p), 8, first(p), second(p)); },
+         [n](ot::CostMeter& m) { cost_wrap_with_all_ones(m, n, 8); }},
+        {[=](ot::Party& p) { wrap_known_msb(p, in(p), 33, 0, first(p)); },
+         [n](ot::CostMeter& m) { cost_wrap_known_msb(m, n); }},
+        {[=](ot::Party& p) { wrap_shared_msb(p, in(p), 33, sign(p), first(p)); },
+         [n](ot::CostMeter& m) { cost_wrap_shared_msb(m, n); }},
+        {[=](ot::Party& p) { most_significant_bit(p, in(p), 20, first(p)); },
+         [n](ot::CostMeter& m) { cost_most_significant_bit(m, n, 20); }},
+        {[=](ot::Party& p) { most_significant_bit(p, in(p), 1, first(p)); },
+         [n](ot::CostMeter& m) { cost_most_significant_bit(m, n, 1); }},
     };
   });
 }
 
 TEST(Wrap, RefusesBadArguments) {
-  run_parties({}, [](Party& party) {
+  run_parties({}, [](ot::Party& party) {
     const Words x(3);
     Bits out(3), wrong(2);
     EXPECT_THROW(wrap(party, x, 65, out), InvalidArgument);
     EXPECT_THROW(wrap(party, x, 8, wrong), InvalidArgument);
-    EXPECT_THROW(wrap_split(party, x, 8, 0, out, out), InvalidArgument);
     EXPECT_THROW(wrap_known_msb(party, x, 0, 0, out), InvalidArgument);
     EXPECT_THROW(wrap_known_msb(party, x, 8, 2, out), InvalidArgument);
     EXPECT_THROW(wrap_shared_msb(party, x, 8, wrong, out), InvalidArgument);
@@ -143,4 +120,4 @@ TEST(Wrap, RefusesBadArguments) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

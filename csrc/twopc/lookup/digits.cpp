@@ -11,7 +11,7 @@
 #include "twopc/session/chunk.h"
 #include "twopc/width/conversion.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 void check(int ell, int digit_bits) {
@@ -20,7 +20,8 @@ void check(int ell, int digit_bits) {
 }
 
 // w_high ^= e_high & w_low, e_high &= e_low. Nodes that reach digit 0, the first ones, need no e.
-void run_level(Party& party, const PrefixLevel& level, i64 n, std::span<u8> w, std::span<u8> e) {
+void run_level(ot::Party& party, const PrefixLevel& level, i64 n, std::span<u8> w,
+               std::span<u8> e) {
   const i64 nodes = std::ssize(level.nodes);
   const int width = level.complete < nodes ? 2 : 1;
   std::vector<u8> a(nodes * n), b(nodes * n), c(nodes * n);
@@ -42,7 +43,8 @@ void run_level(Party& party, const PrefixLevel& level, i64 n, std::span<u8> w, s
   }
 }
 
-void carries_chunk(Party& party, std::span<const u64> x, int ell, int digit_bits, std::span<u8> w) {
+void carries_chunk(ot::Party& party, std::span<const u64> x, int ell, int digit_bits,
+                   std::span<u8> w) {
   const i64 n = std::ssize(x), positions = digit_count(ell, digit_bits) - 1;
   std::vector<u64> words(positions * n);
   std::vector<u8> e(positions * n);
@@ -53,7 +55,7 @@ void carries_chunk(Party& party, std::span<const u64> x, int ell, int digit_bits
   for (const PrefixLevel& level : prefix_levels(positions)) run_level(party, level, n, w, e);
 }
 
-void cost_carries_chunk(CostMeter& meter, i64 n, int ell, int digit_bits) {
+void cost_carries_chunk(ot::CostMeter& meter, i64 n, int ell, int digit_bits) {
   const i64 positions = digit_count(ell, digit_bits) - 1;
   cost_wrap_with_all_ones(meter, positions * n, digit_bits);
   for (const PrefixLevel& level : prefix_levels(positions)) {
@@ -71,14 +73,14 @@ int top_digit_bits(int ell, int digit_bits) { return (ell - 1) % digit_bits + 1;
 
 }  // namespace
 
-void digit_carries(Party& party, std::span<const u64> x, int ell, int digit_bits,
+void digit_carries(ot::Party& party, std::span<const u64> x, int ell, int digit_bits,
                    std::span<u8> carries) {
   check(ell, digit_bits);
   const i64 n = std::ssize(x), positions = digit_count(ell, digit_bits) - 1;
   expect(std::ssize(carries) == positions * n, "digit_carries: (digits - 1) * n carries");
   if (positions == 0) return;
   in_chunks(
-      party, n, [&](CostMeter& m, i64 count) { cost_carries_chunk(m, count, ell, digit_bits); },
+      party, n, [&](ot::CostMeter& m, i64 count) { cost_carries_chunk(m, count, ell, digit_bits); },
       [&](i64 begin, i64 count) {
         std::vector<u8> w(positions * count);
         carries_chunk(party, x.subspan(begin, count), ell, digit_bits, w);
@@ -88,14 +90,14 @@ void digit_carries(Party& party, std::span<const u64> x, int ell, int digit_bits
       chunk_limit(ell, digit_bits));
 }
 
-void cost_digit_carries(CostMeter& meter, i64 count, int ell, int digit_bits) {
+void cost_digit_carries(ot::CostMeter& meter, i64 count, int ell, int digit_bits) {
   if (digit_count(ell, digit_bits) == 1) return;
   cost_in_chunks(
-      meter, count, [&](CostMeter& m, i64 n) { cost_carries_chunk(m, n, ell, digit_bits); },
+      meter, count, [&](ot::CostMeter& m, i64 n) { cost_carries_chunk(m, n, ell, digit_bits); },
       chunk_limit(ell, digit_bits));
 }
 
-void digits(Party& party, std::span<const u64> x, int ell, int digit_bits, std::span<u64> out) {
+void digits(ot::Party& party, std::span<const u64> x, int ell, int digit_bits, std::span<u64> out) {
   check(ell, digit_bits);
   const i64 n = std::ssize(x), count = digit_count(ell, digit_bits);
   const int top = top_digit_bits(ell, digit_bits);
@@ -118,7 +120,7 @@ void digits(Party& party, std::span<const u64> x, int ell, int digit_bits, std::
   }
 }
 
-void cost_digits(CostMeter& meter, i64 count, int ell, int digit_bits) {
+void cost_digits(ot::CostMeter& meter, i64 count, int ell, int digit_bits) {
   const i64 number = digit_count(ell, digit_bits);
   cost_digit_carries(meter, count, ell, digit_bits);
   const i64 full = std::max<i64>(number - 2, 0) * count;
@@ -126,4 +128,4 @@ void cost_digits(CostMeter& meter, i64 count, int ell, int digit_bits) {
   if (number > 1) cost_bits_to_ring(meter, count, top_digit_bits(ell, digit_bits));
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

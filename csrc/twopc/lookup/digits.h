@@ -16,18 +16,18 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 constexpr i64 digit_count(int ell, int digit_bits) { return ceil_div(ell, digit_bits); }
 
 // XOR shares of the carry of x_0 + x_1 into digits 1, 2, ...: carries[(j - 1) * n + k] for element
 // k, (digit_count - 1) * n bits. 1 <= ell <= 64, 1 <= digit_bits <= 64.
-void digit_carries(Party& party, std::span<const u64> x, int ell, int digit_bits,
+void digit_carries(ot::Party& party, std::span<const u64> x, int ell, int digit_bits,
                    std::span<u8> carries);
-void cost_digit_carries(CostMeter& meter, i64 count, int ell, int digit_bits);
+void cost_digit_carries(ot::CostMeter& meter, i64 count, int ell, int digit_bits);
 
 // out[j * n + k] = digit j of element k, digit_count * n words.
-void digits(Party& party, std::span<const u64> x, int ell, int digit_bits, std::span<u64> out);
-void cost_digits(CostMeter& meter, i64 count, int ell, int digit_bits);
+void digits(ot::Party& party, std::span<const u64> x, int ell, int digit_bits, std::span<u64> out);
+void cost_digits(ot::CostMeter& meter, i64 count, int ell, int digit_bits);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -9,16 +9,17 @@
 #include "twopc/testing/parties.h"
 #include "twopc/width/conversion.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 void expect_digits(const Both<Words>& x, int ell, int digit_bits, const OtKind& ot = {}) {
   const i64 n = std::ssize(x[0]), count = digit_count(ell, digit_bits);
   Both<Words> out{Words(count * n), Words(count * n)};
-  const Outcome outcome = run_parties(
-      ot, [&](Party& party) { digits(party, x[party.rank], ell, digit_bits, out[party.rank]); });
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
+    digits(party, x[party.rank], ell, digit_bits, out[party.rank]);
+  });
   const Words values = reconstruct(x, ell);
   for (i64 j = 0; j < count; ++j) {
     const int bits = std::min<int>(digit_bits, ell - static_cast<int>(j) * digit_bits);
@@ -27,7 +28,7 @@ void expect_digits(const Both<Words>& x, int ell, int digit_bits, const OtKind& 
                 (values[k] >> (j * digit_bits)) & low_mask(bits))
           << ell << " " << digit_bits << " digit " << j << " shares " << x[0][k] << " " << x[1][k];
   }
-  expect_cost_equals(outcome, [&](CostMeter& m) { cost_digits(m, n, ell, digit_bits); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& m) { cost_digits(m, n, ell, digit_bits); });
 }
 
 TEST(Digits, AllSharesAtSmallWidths) {
@@ -50,11 +51,11 @@ TEST(Digits, LongerThanAChunkAndSoftSpoken) {
 void expect_nonzero_bit(const Both<Words>& x, int ell, const OtKind& ot = {}) {
   const i64 n = std::ssize(x[0]);
   Both<Bits> out{Bits(n * ell), Bits(n * ell)};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     most_significant_nonzero_bit(party, x[party.rank], ell, out[party.rank]);
   });
   Both<Bits> or_none{Bits(n * ell), Bits(n * ell)};
-  const Outcome same_cost = run_parties(ot, [&](Party& party) {
+  const Outcome same_cost = run_parties(ot, [&](ot::Party& party) {
     most_significant_nonzero_bit_or_none(party, x[party.rank], ell, or_none[party.rank]);
   });
   const Words values = reconstruct(x, ell);
@@ -69,7 +70,8 @@ void expect_nonzero_bit(const Both<Words>& x, int ell, const OtKind& ot = {}) {
           << ell << " value " << values[k] << " place " << j;
   }
   for (const Outcome& run : {outcome, same_cost})
-    expect_cost_equals(run, [&](CostMeter& m) { cost_most_significant_nonzero_bit(m, n, ell); });
+    expect_cost_equals(run,
+                       [&](ot::CostMeter& m) { cost_most_significant_nonzero_bit(m, n, ell); });
 }
 
 TEST(NonzeroBit, AllSharesAtSmallWidths) {
@@ -96,7 +98,7 @@ TEST(NonzeroBit, IndexFromTheOneHotVector) {
   Words table(ell);
   for (int j = 0; j < ell; ++j) table[j] = j;
   Both<Words> index{Words(100), Words(100)};
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     Bits one_hot(100 * ell);
     Words place(100);
     most_significant_nonzero_bit(party, x[party.rank], ell, one_hot);
@@ -112,10 +114,10 @@ void expect_conversion(const Both<Words>& z, int width, const OtKind& ot = {}) {
   const i64 n = std::ssize(z[0]);
   Both<Words> out{Words(n), Words(n)};
   const Outcome outcome = run_parties(
-      ot, [&](Party& party) { xor_to_additive(party, z[party.rank], width, out[party.rank]); });
+      ot, [&](ot::Party& party) { xor_to_additive(party, z[party.rank], width, out[party.rank]); });
   const Words values = reconstruct(out, width);
   for (i64 i = 0; i < n; ++i) ASSERT_EQ(values[i], (z[0][i] ^ z[1][i]) & low_mask(width)) << width;
-  expect_cost_equals(outcome, [&](CostMeter& m) { cost_xor_to_additive(m, n, width); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& m) { cost_xor_to_additive(m, n, width); });
 }
 
 TEST(XorToAdditive, AllSharesAndWideWords) {
@@ -127,4 +129,4 @@ TEST(XorToAdditive, AllSharesAndWideWords) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -18,7 +18,7 @@
 #include "twopc/session/chunk.h"
 #include "twopc/width/conversion.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr int kLargestDirectBits = 8, kLargestIndexBits = 10;
@@ -63,7 +63,7 @@ struct Priced {
   double bits;
 };
 
-// The form of those without one-hot vectors that takes fewest bits, where a correlation costs
+// The form of those without one-hot vectors that takes fewest bits, if a correlation costs
 // `price` and a message in a row kLevelBits.
 Priced best_transfer(int index_bits, int width, Sharing sharing, double price) {
   const double extra = sharing == Sharing::additive ? conversion_bits(width, price) : 0;
@@ -93,8 +93,8 @@ LookupLevels levels_of(int index_bits, int width, double correlation_bits) {
 }
 
 // Party 0 sends for the first half, party 1 for the rest.
-void direct(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
-            int width, Sharing sharing, std::span<u64> out) {
+void direct(ot::Party& party, std::span<const u64> table, std::span<const u64> index,
+            int index_bits, int width, Sharing sharing, std::span<u64> out) {
   const size_t half = (index.size() + 1) / 2;
   const std::span<const u64> parts[2] = {index.first(half), index.subspan(half)};
   const std::span<u64> results[2] = {out.first(half), out.subspan(half)};
@@ -111,7 +111,7 @@ void direct(Party& party, std::span<const u64> table, std::span<const u64> index
   two_way_transfer(party, messages, choices, index_bits, width, results[1 - party.rank]);
 }
 
-void cost_direct(CostMeter& meter, i64 count, int index_bits, int width) {
+void cost_direct(ot::CostMeter& meter, i64 count, int index_bits, int width) {
   cost_two_way_transfer(meter, {(count + 1) / 2, count / 2}, index_bits, width);
 }
 
@@ -122,7 +122,7 @@ struct OneHotLookup {
   std::vector<TableAt> tables;
 };
 
-void one_hot_lookups(Party& party, std::span<const OneHotLookup> lookups) {
+void one_hot_lookups(ot::Party& party, std::span<const OneHotLookup> lookups) {
   std::vector<RandomOneHots> random(lookups.size());
   int steps = 0;
   for (size_t i = 0; i < lookups.size(); ++i) {
@@ -141,7 +141,7 @@ void one_hot_lookups(Party& party, std::span<const OneHotLookup> lookups) {
   }
 }
 
-void cost_one_hot_lookups(CostMeter& meter, i64 n, std::span<const int> index_bits) {
+void cost_one_hot_lookups(ot::CostMeter& meter, i64 n, std::span<const int> index_bits) {
   int steps = 0;
   for (int bits : index_bits) {
     cost_draw_one_hots(meter, n, bits);
@@ -158,7 +158,7 @@ void cost_one_hot_lookups(CostMeter& meter, i64 n, std::span<const int> index_bi
   cost_flight(meter, opening);
 }
 
-void lookup_chunk(Party& party, std::span<const u64> table, std::span<const u64> index,
+void lookup_chunk(ot::Party& party, std::span<const u64> table, std::span<const u64> index,
                   int index_bits, int width, Sharing sharing, std::span<u64> out) {
   const Form form = form_of(index_bits, width, sharing, party.correlation_bits);
   if (form == Form::direct) return direct(party, table, index, index_bits, width, sharing, out);
@@ -175,7 +175,7 @@ void lookup_chunk(Party& party, std::span<const u64> table, std::span<const u64>
   if (sharing == Sharing::additive) xor_to_additive(party, words, width, out);
 }
 
-void cost_chunk(CostMeter& meter, i64 count, int index_bits, int width, Sharing sharing) {
+void cost_chunk(ot::CostMeter& meter, i64 count, int index_bits, int width, Sharing sharing) {
   const Form form = form_of(index_bits, width, sharing, meter.correlation_bits);
   if (form == Form::direct) return cost_direct(meter, count, index_bits, width);
   if (form == Form::one_hot) {
@@ -207,7 +207,7 @@ i64 chunk_limit(std::span<const TableShape> shapes, double correlation_bits) {
   return limit;
 }
 
-void cost_together(CostMeter& meter, i64 n, std::span<const TableShape> shapes) {
+void cost_together(ot::CostMeter& meter, i64 n, std::span<const TableShape> shapes) {
   std::vector<LevelShape> levels;
   std::vector<int> one_hots;
   for (const auto& [index_bits, width] : shapes) {
@@ -226,14 +226,14 @@ void cost_together(CostMeter& meter, i64 n, std::span<const TableShape> shapes) 
   if (!one_hots.empty()) cost_one_hot_lookups(meter, n, one_hots);
 }
 
-void run(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
+void run(ot::Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
          int width, Sharing sharing, std::span<u64> out) {
   check(table, index, index_bits, width, out);
   std::vector<u64> entries(table.begin(), table.end());
   for (u64& entry : entries) entry &= low_mask(width);
   in_chunks(
       party, std::ssize(index),
-      [&](CostMeter& m, i64 n) { cost_chunk(m, n, index_bits, width, sharing); },
+      [&](ot::CostMeter& m, i64 n) { cost_chunk(m, n, index_bits, width, sharing); },
       [&](i64 begin, i64 n) {
         lookup_chunk(party, entries, index.subspan(begin, n), index_bits, width, sharing,
                      out.subspan(begin, n));
@@ -241,38 +241,38 @@ void run(Party& party, std::span<const u64> table, std::span<const u64> index, i
       chunk_limit(index_bits, width, sharing, party.correlation_bits));
 }
 
-void cost(CostMeter& meter, i64 count, int index_bits, int width, Sharing sharing) {
+void cost(ot::CostMeter& meter, i64 count, int index_bits, int width, Sharing sharing) {
   cost_in_chunks(
-      meter, count, [&](CostMeter& m, i64 n) { cost_chunk(m, n, index_bits, width, sharing); },
+      meter, count, [&](ot::CostMeter& m, i64 n) { cost_chunk(m, n, index_bits, width, sharing); },
       chunk_limit(index_bits, width, sharing, meter.correlation_bits));
 }
 
-void cost_transfer_chunk(CostMeter& meter, int sender, i64 count, int index_bits, int width) {
-  cost_choose(meter, sender, count * index_bits);
-  cost_one_of_n(meter, sender, count, index_bits, width);
+void cost_transfer_chunk(ot::CostMeter& meter, int sender, i64 count, int index_bits, int width) {
+  ot::cost_choose(meter, sender, count * index_bits);
+  ot::cost_one_of_n(meter, sender, count, index_bits, width);
 }
 
 }  // namespace
 
-void lookup(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
-            int width, std::span<u64> out) {
+void lookup(ot::Party& party, std::span<const u64> table, std::span<const u64> index,
+            int index_bits, int width, std::span<u64> out) {
   run(party, table, index, index_bits, width, Sharing::additive, out);
 }
 
-void cost_lookup(CostMeter& meter, i64 count, int index_bits, int width) {
+void cost_lookup(ot::CostMeter& meter, i64 count, int index_bits, int width) {
   cost(meter, count, index_bits, width, Sharing::additive);
 }
 
-void lookup_xor(Party& party, std::span<const u64> table, std::span<const u64> index,
+void lookup_xor(ot::Party& party, std::span<const u64> table, std::span<const u64> index,
                 int index_bits, int width, std::span<u64> out) {
   run(party, table, index, index_bits, width, Sharing::boolean, out);
 }
 
-void cost_lookup_xor(CostMeter& meter, i64 count, int index_bits, int width) {
+void cost_lookup_xor(ot::CostMeter& meter, i64 count, int index_bits, int width) {
   cost(meter, count, index_bits, width, Sharing::boolean);
 }
 
-void lookups_xor(Party& party, std::span<const TableLookup> lookups) {
+void lookups_xor(ot::Party& party, std::span<const TableLookup> lookups) {
   std::vector<TableShape> shapes;
   std::vector<std::vector<u64>> tables;
   for (const auto& [table, index, index_bits, width, out] : lookups) {
@@ -285,7 +285,7 @@ void lookups_xor(Party& party, std::span<const TableLookup> lookups) {
   if (lookups.empty()) return;
   in_chunks(
       party, std::ssize(lookups[0].index),
-      [&](CostMeter& m, i64 n) { cost_together(m, n, shapes); },
+      [&](ot::CostMeter& m, i64 n) { cost_together(m, n, shapes); },
       [&](i64 begin, i64 n) {
         std::vector<LevelLookup> levels;
         std::vector<OneHotLookup> one_hots;
@@ -311,10 +311,10 @@ void lookups_xor(Party& party, std::span<const TableLookup> lookups) {
       chunk_limit(shapes, party.correlation_bits));
 }
 
-void cost_lookups_xor(CostMeter& meter, i64 count, std::span<const TableShape> shapes) {
+void cost_lookups_xor(ot::CostMeter& meter, i64 count, std::span<const TableShape> shapes) {
   if (shapes.empty()) return;
   cost_in_chunks(
-      meter, count, [&](CostMeter& m, i64 n) { cost_together(m, n, shapes); },
+      meter, count, [&](ot::CostMeter& m, i64 n) { cost_together(m, n, shapes); },
       chunk_limit(shapes, meter.correlation_bits));
 }
 
@@ -326,7 +326,7 @@ bool prefers_one_hot(int index_bits, std::span<const int> widths, double correla
   return one_hot_bits(index_bits, price) < others;
 }
 
-void lookup_tables_xor(Party& party, int index_bits, std::span<const int> widths,
+void lookup_tables_xor(ot::Party& party, int index_bits, std::span<const int> widths,
                        std::span<const std::span<const u64>> tables, std::span<const u64> index,
                        std::span<const std::span<u64>> found) {
   expect(tables.size() == widths.size() && found.size() == widths.size(),
@@ -345,7 +345,7 @@ void lookup_tables_xor(Party& party, int index_bits, std::span<const int> widths
   }
   in_chunks(
       party, std::ssize(index),
-      [&](CostMeter& m, i64 n) { cost_one_hot_lookups(m, n, std::array{index_bits}); },
+      [&](ot::CostMeter& m, i64 n) { cost_one_hot_lookups(m, n, std::array{index_bits}); },
       [&](i64 begin, i64 n) {
         OneHotLookup lookup{index.subspan(begin, n), index_bits, {}};
         for (size_t t = 0; t < tables.size(); ++t)
@@ -355,18 +355,20 @@ void lookup_tables_xor(Party& party, int index_bits, std::span<const int> widths
       chunk_limit(index_bits / 2));
 }
 
-void cost_lookup_tables_xor(CostMeter& meter, i64 n, int index_bits, std::span<const int> widths) {
+void cost_lookup_tables_xor(ot::CostMeter& meter, i64 n, int index_bits,
+                            std::span<const int> widths) {
   if (!prefers_one_hot(index_bits, widths, meter.correlation_bits)) {
     std::vector<TableShape> shapes;
     for (int width : widths) shapes.push_back({index_bits, width});
     return cost_lookups_xor(meter, n, shapes);
   }
   cost_in_chunks(
-      meter, n, [&](CostMeter& m, i64 k) { cost_one_hot_lookups(m, k, std::array{index_bits}); },
+      meter, n,
+      [&](ot::CostMeter& m, i64 k) { cost_one_hot_lookups(m, k, std::array{index_bits}); },
       chunk_limit(index_bits / 2));
 }
 
-void transfer_one_of_n_send(Party& party, std::span<const u64> messages, int index_bits,
+void transfer_one_of_n_send(ot::Party& party, std::span<const u64> messages, int index_bits,
                             int width) {
   expect(index_bits >= 1 && index_bits <= 8 && width >= 1 && width <= 64,
          "transfer_one_of_n: index_bits must lie in 1..8, width in 1..64");
@@ -374,38 +376,41 @@ void transfer_one_of_n_send(Party& party, std::span<const u64> messages, int ind
          "transfer_one_of_n: 2^index_bits messages per instance");
   in_chunks(
       party, std::ssize(messages) >> index_bits,
-      [&](CostMeter& m, i64 n) { cost_transfer_chunk(m, party.rank, n, index_bits, width); },
+      [&](ot::CostMeter& m, i64 n) { cost_transfer_chunk(m, party.rank, n, index_bits, width); },
       [&](i64 begin, i64 n) {
-        WipedVector<Block> q(n * index_bits);
-        choose_send(party, q.data(), std::ssize(q));
-        one_of_n_send(party, q.data(), index_bits, width,
-                      messages.subspan(begin << index_bits, n << index_bits));
+        WipedVector<crypto::Block> q(n * index_bits);
+        ot::choose_send(party, q.data(), std::ssize(q));
+        ot::one_of_n_send(party, q.data(), index_bits, width,
+                          messages.subspan(begin << index_bits, n << index_bits));
       },
       chunk_limit(index_bits));
 }
 
-void transfer_one_of_n_receive(Party& party, std::span<const u8> choices, int index_bits, int width,
-                               std::span<u64> out) {
+void transfer_one_of_n_receive(ot::Party& party, std::span<const u8> choices, int index_bits,
+                               int width, std::span<u64> out) {
   expect(index_bits >= 1 && index_bits <= 8 && width >= 1 && width <= 64,
          "transfer_one_of_n: index_bits must lie in 1..8, width in 1..64");
   expect(choices.size() == out.size(), "transfer_one_of_n: lengths differ");
   in_chunks(
       party, std::ssize(choices),
-      [&](CostMeter& m, i64 n) { cost_transfer_chunk(m, 1 - party.rank, n, index_bits, width); },
+      [&](ot::CostMeter& m, i64 n) {
+        cost_transfer_chunk(m, 1 - party.rank, n, index_bits, width);
+      },
       [&](i64 begin, i64 n) {
-        WipedVector<Block> t(n * index_bits);
-        choose_digits_receive(party, choices.subspan(begin, n), index_bits, t.data());
-        one_of_n_receive(party, t.data(), choices.subspan(begin, n), index_bits, width,
-                         out.subspan(begin, n));
+        WipedVector<crypto::Block> t(n * index_bits);
+        ot::choose_digits_receive(party, choices.subspan(begin, n), index_bits, t.data());
+        ot::one_of_n_receive(party, t.data(), choices.subspan(begin, n), index_bits, width,
+                             out.subspan(begin, n));
       },
       chunk_limit(index_bits));
 }
 
-void cost_transfer_one_of_n(CostMeter& meter, int sender, i64 count, int index_bits, int width) {
+void cost_transfer_one_of_n(ot::CostMeter& meter, int sender, i64 count, int index_bits,
+                            int width) {
   cost_in_chunks(
       meter, count,
-      [&](CostMeter& m, i64 n) { cost_transfer_chunk(m, sender, n, index_bits, width); },
+      [&](ot::CostMeter& m, i64 n) { cost_transfer_chunk(m, sender, n, index_bits, width); },
       chunk_limit(index_bits));
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -18,17 +18,17 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // Throws InvalidArgument unless table has 2^index_bits entries and out as many as index.
-void lookup(Party& party, std::span<const u64> table, std::span<const u64> index, int index_bits,
-            int width, std::span<u64> out);
-void cost_lookup(CostMeter& meter, i64 count, int index_bits, int width);
+void lookup(ot::Party& party, std::span<const u64> table, std::span<const u64> index,
+            int index_bits, int width, std::span<u64> out);
+void cost_lookup(ot::CostMeter& meter, i64 count, int index_bits, int width);
 
 // The same with XOR-shared output words.
-void lookup_xor(Party& party, std::span<const u64> table, std::span<const u64> index,
+void lookup_xor(ot::Party& party, std::span<const u64> table, std::span<const u64> index,
                 int index_bits, int width, std::span<u64> out);
-void cost_lookup_xor(CostMeter& meter, i64 count, int index_bits, int width);
+void cost_lookup_xor(ot::CostMeter& meter, i64 count, int index_bits, int width);
 
 // Several of them at places of their own, as many each: those of two levels share their flights.
 struct TableLookup {
@@ -41,15 +41,16 @@ struct TableShape {
   int index_bits;
   int width;
 };
-void lookups_xor(Party& party, std::span<const TableLookup> lookups);
-void cost_lookups_xor(CostMeter& meter, i64 count, std::span<const TableShape> shapes);
+void lookups_xor(ot::Party& party, std::span<const TableLookup> lookups);
+void cost_lookups_xor(ot::CostMeter& meter, i64 count, std::span<const TableShape> shapes);
 
 // Several tables at one place: found[t] = XOR shares of tables[t][index], entries of widths[t]
 // bits.
-void lookup_tables_xor(Party& party, int index_bits, std::span<const int> widths,
+void lookup_tables_xor(ot::Party& party, int index_bits, std::span<const int> widths,
                        std::span<const std::span<const u64>> tables, std::span<const u64> index,
                        std::span<const std::span<u64>> found);
-void cost_lookup_tables_xor(CostMeter& meter, i64 n, int index_bits, std::span<const int> widths);
+void cost_lookup_tables_xor(ot::CostMeter& meter, i64 n, int index_bits,
+                            std::span<const int> widths);
 
 // Whether vectors of one_hot.h that other messages' flights can take along are the cheapest form
 // for tables of these widths.
@@ -57,9 +58,10 @@ bool prefers_one_hot(int index_bits, std::span<const int> widths, double correla
 
 // Plain OT: `sender` (0 or 1) has messages[i * 2^index_bits + j] of `width` bits, the other party
 // choices[i]; it gets messages[i * 2^index_bits + choices[i]], the sender nothing.
-void transfer_one_of_n_send(Party& party, std::span<const u64> messages, int index_bits, int width);
-void transfer_one_of_n_receive(Party& party, std::span<const u8> choices, int index_bits, int width,
-                               std::span<u64> out);
-void cost_transfer_one_of_n(CostMeter& meter, int sender, i64 count, int index_bits, int width);
+void transfer_one_of_n_send(ot::Party& party, std::span<const u64> messages, int index_bits,
+                            int width);
+void transfer_one_of_n_receive(ot::Party& party, std::span<const u8> choices, int index_bits,
+                               int width, std::span<u64> out);
+void cost_transfer_one_of_n(ot::CostMeter& meter, int sender, i64 count, int index_bits, int width);
 
-}  // namespace privml
+}  // namespace privml::twopc

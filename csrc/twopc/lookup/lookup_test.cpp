@@ -7,10 +7,10 @@
 #include "twopc/lookup/lookup_two_level.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 void expect_lookup(int index_bits, int width, const Both<Words>& index, const OtKind& ot = {}) {
   const Words table = random_words(i64{1} << index_bits, width, 9);
@@ -19,7 +19,7 @@ void expect_lookup(int index_bits, int width, const Both<Words>& index, const Ot
   for (i64 i = 0; i < n; ++i) places[i] = (index[0][i] + index[1][i]) & low_mask(index_bits);
   for (bool additive : {true, false}) {
     Both<Words> out{Words(n), Words(n)};
-    const Outcome outcome = run_parties(ot, [&](Party& party) {
+    const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
       const auto run = additive ? lookup : lookup_xor;
       run(party, table, index[party.rank], index_bits, width, out[party.rank]);
     });
@@ -28,7 +28,7 @@ void expect_lookup(int index_bits, int width, const Both<Words>& index, const Ot
           additive ? (out[0][i] + out[1][i]) & low_mask(width) : out[0][i] ^ out[1][i];
       ASSERT_EQ(value, table[places[i]]) << index_bits << " " << width << " at " << i;
     }
-    expect_cost_equals(outcome, [&](CostMeter& m) {
+    expect_cost_equals(outcome, [&](ot::CostMeter& m) {
       additive ? cost_lookup(m, n, index_bits, width) : cost_lookup_xor(m, n, index_bits, width);
     });
   }
@@ -82,7 +82,7 @@ TEST(LookupTwoLevel, EverySplit) {
         const LookupLevels levels{index_bits - column_bits, column_bits};
         const i64 n = std::ssize(index[0]);
         Both<Words> out{Words(n), Words(n)};
-        const Outcome outcome = run_parties({}, [&](Party& party) {
+        const Outcome outcome = run_parties({}, [&](ot::Party& party) {
           const LevelLookup lookups[] = {
               {table, index[party.rank], levels, width, out[party.rank]}};
           lookup_two_level(party, lookups);
@@ -90,7 +90,7 @@ TEST(LookupTwoLevel, EverySplit) {
         const Words places = reconstruct(index, index_bits);
         for (i64 i = 0; i < n; ++i) ASSERT_EQ(out[0][i] ^ out[1][i], table[places[i]]);
         const LevelShape shapes[] = {{levels, width}};
-        expect_cost_equals(outcome, [&](CostMeter& m) { cost_lookup_two_level(m, n, shapes); });
+        expect_cost_equals(outcome, [&](ot::CostMeter& m) { cost_lookup_two_level(m, n, shapes); });
       }
 }
 
@@ -104,7 +104,7 @@ TEST(LookupsXor, TablesOfSeveralShapesTogether) {
       indices.push_back(share(random_words(n, index_bits, tables.size()), index_bits));
       results.push_back({Words(n), Words(n)});
     }
-    const Outcome outcome = run_parties({}, [&](Party& party) {
+    const Outcome outcome = run_parties({}, [&](ot::Party& party) {
       std::vector<TableLookup> lookups;
       for (size_t t = 0; t < shapes.size(); ++t)
         lookups.push_back({tables[t], indices[t][party.rank], shapes[t].index_bits, shapes[t].width,
@@ -116,7 +116,7 @@ TEST(LookupsXor, TablesOfSeveralShapesTogether) {
       for (i64 i = 0; i < n; ++i)
         ASSERT_EQ(results[t][0][i] ^ results[t][1][i], tables[t][places[i]]) << "table " << t;
     }
-    expect_cost_equals(outcome, [&](CostMeter& m) { cost_lookups_xor(m, n, shapes); });
+    expect_cost_equals(outcome, [&](ot::CostMeter& m) { cost_lookups_xor(m, n, shapes); });
   }
 }
 
@@ -128,7 +128,7 @@ TEST(TransferOneOfN, EveryChoice) {
       Bits choices(n);
       for (i64 i = 0; i < n; ++i) choices[i] = static_cast<u8>(i % size);
       Words out(n);
-      const Outcome outcome = run_parties({}, [&](Party& party) {
+      const Outcome outcome = run_parties({}, [&](ot::Party& party) {
         if (party.rank == sender) {
           transfer_one_of_n_send(party, messages, index_bits, width);
         } else {
@@ -136,14 +136,15 @@ TEST(TransferOneOfN, EveryChoice) {
         }
       });
       for (i64 i = 0; i < n; ++i) ASSERT_EQ(out[i], messages[i * size + choices[i]]);
-      expect_cost_equals(
-          outcome, [&](CostMeter& m) { cost_transfer_one_of_n(m, sender, n, index_bits, width); });
+      expect_cost_equals(outcome, [&](ot::CostMeter& m) {
+        cost_transfer_one_of_n(m, sender, n, index_bits, width);
+      });
     }
 }
 
 TEST(Lookup, RefusesBadSizes) {
   Words table(4), index{1}, out(1);
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     EXPECT_THROW(lookup(party, table, index, 3, 8, out), InvalidArgument);
     EXPECT_THROW(lookup(party, Words(2048), index, 11, 8, out), InvalidArgument);
     EXPECT_THROW(lookup(party, table, index, 2, 65, out), InvalidArgument);
@@ -151,4 +152,4 @@ TEST(Lookup, RefusesBadSizes) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -7,7 +7,7 @@
 #include "ot/derive.h"
 #include "twopc/lookup/rotate.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 int sum_bits(LookupLevels levels) { return (2 << levels.column_bits) - 1; }
@@ -60,7 +60,7 @@ struct Side {
   std::vector<u8> low, high;
   std::vector<u64> one_hot;  // this party's share
   std::vector<u64> mask;     // of the rows that this party sends
-  WipedVector<Block> low_cots, send_rows, pick_rows;
+  WipedVector<crypto::Block> low_cots, send_rows, pick_rows;
 };
 
 Side split_index(std::span<const u64> index, LookupLevels levels, bool makes) {
@@ -76,17 +76,18 @@ Side split_index(std::span<const u64> index, LookupLevels levels, bool makes) {
   return side;
 }
 
-void write_choices(Party& party, Side& side, LookupLevels levels) {
-  if (!side.makes) choose_digits_receive(party, side.low, levels.column_bits, side.low_cots.data());
-  choose_digits_receive(party, side.high, levels.row_bits, side.pick_rows.data());
+void write_choices(ot::Party& party, Side& side, LookupLevels levels) {
+  if (!side.makes)
+    ot::choose_digits_receive(party, side.low, levels.column_bits, side.low_cots.data());
+  ot::choose_digits_receive(party, side.high, levels.row_bits, side.pick_rows.data());
 }
 
-void read_choices(Party& party, Side& side) {
-  if (side.makes) choose_send(party, side.low_cots.data(), std::ssize(side.low_cots));
-  choose_send(party, side.send_rows.data(), std::ssize(side.send_rows));
+void read_choices(ot::Party& party, Side& side) {
+  if (side.makes) ot::choose_send(party, side.low_cots.data(), std::ssize(side.low_cots));
+  ot::choose_send(party, side.send_rows.data(), std::ssize(side.send_rows));
 }
 
-void send_one_hot(Party& party, Side& side, LookupLevels levels) {
+void send_one_hot(ot::Party& party, Side& side, LookupLevels levels) {
   const int width = sum_bits(levels), column_bits = levels.column_bits;
   side.one_hot.resize(side.low.size());
   party.prg.fill_ring(side.one_hot, width);
@@ -94,17 +95,17 @@ void send_one_hot(Party& party, Side& side, LookupLevels levels) {
   for (size_t i = 0; i < side.low.size(); ++i)
     for (u64 j = 0; j < u64{1} << column_bits; ++j)
       messages[(i << column_bits) + j] = (u64{1} << (side.low[i] + j)) ^ side.one_hot[i];
-  one_of_n_send(party, side.low_cots.data(), column_bits, width, messages);
+  ot::one_of_n_send(party, side.low_cots.data(), column_bits, width, messages);
 }
 
-void receive_one_hot(Party& party, Side& side, LookupLevels levels) {
+void receive_one_hot(ot::Party& party, Side& side, LookupLevels levels) {
   side.one_hot.resize(side.low.size());
-  one_of_n_receive(party, side.low_cots.data(), side.low, levels.column_bits, sum_bits(levels),
-                   side.one_hot);
+  ot::one_of_n_receive(party, side.low_cots.data(), side.low, levels.column_bits, sum_bits(levels),
+                       side.one_hot);
 }
 
 template <class Word, class Select>
-void send_columns(Party& party, Side& side, const LevelLookup& lookup, Select&& select) {
+void send_columns(ot::Party& party, Side& side, const LevelLookup& lookup, Select&& select) {
   const LookupLevels levels = lookup.levels;
   const i64 sums = sum_bits(levels), height = i64{1} << levels.row_bits;
   std::vector<Word> rows(sums * height), columns(side.low.size() * height);
@@ -117,10 +118,10 @@ void send_columns(Party& party, Side& side, const LevelLookup& lookup, Select&& 
   party.prg.fill_ring(side.mask, lookup.width);
   std::vector<u64> messages(columns.size());
   row_messages(columns, side.high, side.mask, levels.row_bits, messages);
-  one_of_n_send(party, side.send_rows.data(), levels.row_bits, lookup.width, messages);
+  ot::one_of_n_send(party, side.send_rows.data(), levels.row_bits, lookup.width, messages);
 }
 
-void send_rows(Party& party, Side& side, const LevelLookup& lookup) {
+void send_rows(ot::Party& party, Side& side, const LevelLookup& lookup) {
   if (lookup.width <= 16) {
     send_columns<u16>(party, side, lookup, select16);
   } else if (lookup.width <= 32) {
@@ -130,9 +131,9 @@ void send_rows(Party& party, Side& side, const LevelLookup& lookup) {
   }
 }
 
-void receive_rows(Party& party, Side& side, const LevelLookup& lookup, std::span<u64> out) {
-  one_of_n_receive(party, side.pick_rows.data(), side.high, lookup.levels.row_bits, lookup.width,
-                   out);
+void receive_rows(ot::Party& party, Side& side, const LevelLookup& lookup, std::span<u64> out) {
+  ot::one_of_n_receive(party, side.pick_rows.data(), side.high, lookup.levels.row_bits,
+                       lookup.width, out);
   for (size_t i = 0; i < out.size(); ++i) out[i] ^= side.mask[i];
 }
 
@@ -177,7 +178,7 @@ LookupLevels best_levels(int index_bits, int width, double correlation_bits) {
   return best;
 }
 
-void lookup_two_level(Party& party, std::span<const LevelLookup> lookups) {
+void lookup_two_level(ot::Party& party, std::span<const LevelLookup> lookups) {
   std::vector<Halved> all;
   for (const LevelLookup& lookup : lookups) all.push_back(halved(party.rank, lookup));
   for (Halved& one : all) {
@@ -200,7 +201,7 @@ void lookup_two_level(Party& party, std::span<const LevelLookup> lookups) {
   for (Halved& one : all) receive_rows(party, one.made, one.lookup, one.made_out);
 }
 
-void cost_lookup_two_level(CostMeter& meter, i64 count, std::span<const LevelShape> shapes) {
+void cost_lookup_two_level(ot::CostMeter& meter, i64 count, std::span<const LevelShape> shapes) {
   const std::array<i64, 2> made{(count + 1) / 2, count / 2};
   std::array<i64, 2> choices{}, first{}, second{};
   for (const auto& [levels, width] : shapes) {
@@ -218,4 +219,4 @@ void cost_lookup_two_level(CostMeter& meter, i64 count, std::span<const LevelSha
   meter.exchange(second[0], second[1]);
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -18,7 +18,7 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 struct LookupLevels {
   int row_bits;
@@ -38,12 +38,12 @@ struct LevelLookup {
 };
 
 // Several lookups of as many elements each, whose messages share flights.
-void lookup_two_level(Party& party, std::span<const LevelLookup> lookups);
+void lookup_two_level(ot::Party& party, std::span<const LevelLookup> lookups);
 
 struct LevelShape {
   LookupLevels levels;
   int width;
 };
-void cost_lookup_two_level(CostMeter& meter, i64 count, std::span<const LevelShape> shapes);
+void cost_lookup_two_level(ot::CostMeter& meter, i64 count, std::span<const LevelShape> shapes);
 
-}  // namespace privml
+}  // namespace privml::twopc

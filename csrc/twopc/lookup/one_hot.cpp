@@ -10,8 +10,9 @@
 #include "base/pack.h"
 #include "ot/derive.h"
 #include "twopc/select/bit_products.h"
+#include "twopc/session/chunk.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr i64 kTile = 512;
@@ -55,7 +56,7 @@ std::vector<int> products_of_level(const std::vector<OneHotNode>& nodes, int lev
 }
 
 // --- Leaves.
-void make_leaf(Party& party, RandomOneHots& state, const OneHotNode& node,
+void make_leaf(ot::Party& party, RandomOneHots& state, const OneHotNode& node,
                AlignedVector<u32>& vector) {
   const i64 n = state.n;
   const u8 first = party.rank == 0 ? 1 : 0;
@@ -63,7 +64,7 @@ void make_leaf(Party& party, RandomOneHots& state, const OneHotNode& node,
   if (node.bits == 1) {
     party.prg.fill_bits(b);
   } else {
-    bit_triples(party, n, 1, a, b, c);
+    ot::bit_triples(party, n, 1, a, b, c);
   }
   vector.resize(n);
   for (i64 i = 0; i < n; ++i) {
@@ -76,39 +77,40 @@ void make_leaf(Party& party, RandomOneHots& state, const OneHotNode& node,
 }
 
 // --- Choices, imposed on the correlations that were drawn for them.
-void draw_transfer(Party& party, i64 sent, i64 chosen, OneHotTransfer& transfer) {
+void draw_transfer(ot::Party& party, i64 sent, i64 chosen, OneHotTransfer& transfer) {
   transfer.sent.resize(sent);
   transfer.chosen.resize(chosen);
-  draw_as_receiver(party, transfer.chosen.data(), chosen);
-  draw_as_sender(party, transfer.sent.data(), sent);
+  ot::draw_as_receiver(party, transfer.chosen.data(), chosen);
+  ot::draw_as_sender(party, transfer.sent.data(), sent);
 }
 
-void write_choice_bits(Party& party, const OneHotTransfer& transfer) {
+void write_choice_bits(ot::Party& party, const OneHotTransfer& transfer) {
   AlignedVector<u8> corrections(transfer.choices.size());
   for (size_t i = 0; i < corrections.size(); ++i)
-    corrections[i] = transfer.choices[i] ^ low_bit(transfer.chosen[i]);
+    corrections[i] = transfer.choices[i] ^ crypto::low_bit(transfer.chosen[i]);
   write_bits(party, corrections);
 }
 
-void read_choice_bits(Party& party, OneHotTransfer& transfer) {
-  const Block delta = party.sender.delta();
+void read_choice_bits(ot::Party& party, OneHotTransfer& transfer) {
+  const crypto::Block delta = party.sender.delta();
   AlignedVector<u8> corrections(transfer.sent.size(), 0);
   read_bits_xor(party, corrections);
-  for (size_t i = 0; i < corrections.size(); ++i) transfer.sent[i] ^= select(corrections[i], delta);
+  for (size_t i = 0; i < corrections.size(); ++i)
+    transfer.sent[i] ^= crypto::select(corrections[i], delta);
 }
 
 // --- XOR-correlated transfers of words of `width` bits: kept ^ received = choice * word.
-void xor_send(Party& party, OneHotTransfer& transfer, std::span<const u64> words, int width) {
+void xor_send(ot::Party& party, OneHotTransfer& transfer, std::span<const u64> words, int width) {
   const i64 count = std::ssize(words);
-  const Block delta = party.sender.delta();
+  const crypto::Block delta = party.sender.delta();
   const u64 mask = low_mask(width);
-  WipedVector<Block> pads(2 * kTile);
+  WipedVector<crypto::Block> pads(2 * kTile);
   std::array<u64, kTile> messages;
   std::vector<u8> packed(packed_bytes(kTile, width));
   transfer.kept.resize(count);
   for (i64 begin = 0; begin < count; begin += kTile) {
     const i64 part = std::min(kTile, count - begin);
-    const Block* const q = transfer.sent.data() + begin;
+    const crypto::Block* const q = transfer.sent.data() + begin;
     for (i64 i = 0; i < part; ++i) {
       pads[i] = q[i];
       pads[part + i] = q[i] ^ delta;
@@ -123,10 +125,10 @@ void xor_send(Party& party, OneHotTransfer& transfer, std::span<const u64> words
   }
 }
 
-void xor_receive(Party& party, OneHotTransfer& transfer, int width, std::span<u64> out) {
+void xor_receive(ot::Party& party, OneHotTransfer& transfer, int width, std::span<u64> out) {
   const i64 count = std::ssize(out);
   const u64 mask = low_mask(width);
-  WipedVector<Block> pads(kTile);
+  WipedVector<crypto::Block> pads(kTile);
   std::vector<u8> packed(packed_bytes(kTile, width));
   for (i64 begin = 0; begin < count; begin += kTile) {
     const i64 part = std::min(kTile, count - begin);
@@ -141,7 +143,7 @@ void xor_receive(Party& party, OneHotTransfer& transfer, int width, std::span<u6
 }
 
 // --- Products.
-void write_product_choices(Party& party, const RandomOneHots& state, OneHotTransfer& transfer) {
+void write_product_choices(ot::Party& party, const RandomOneHots& state, OneHotTransfer& transfer) {
   const OneHotNode& node = state.nodes[transfer.node];
   const i64 choices = choices_of(state.nodes, node);
   const AlignedVector<u32>& high = state.vectors[node.high];
@@ -152,7 +154,7 @@ void write_product_choices(Party& party, const RandomOneHots& state, OneHotTrans
   write_choice_bits(party, transfer);
 }
 
-void write_product_stream(Party& party, const RandomOneHots& state, OneHotTransfer& transfer) {
+void write_product_stream(ot::Party& party, const RandomOneHots& state, OneHotTransfer& transfer) {
   const OneHotNode& node = state.nodes[transfer.node];
   const i64 choices = choices_of(state.nodes, node);
   const AlignedVector<u32>& low = state.vectors[node.low];
@@ -165,7 +167,7 @@ void write_product_stream(Party& party, const RandomOneHots& state, OneHotTransf
 // Rows of the outer product: row h's entries from 1 on are shares of high[h] * low[j]; its entry 0
 // is what is missing to high[h], and row 0 what is missing to low.
 template <class Store>
-void read_product(Party& party, const RandomOneHots& state, OneHotTransfer& transfer,
+void read_product(ot::Party& party, const RandomOneHots& state, OneHotTransfer& transfer,
                   Store&& store) {
   const OneHotNode& node = state.nodes[transfer.node];
   const i64 choices = choices_of(state.nodes, node);
@@ -188,7 +190,7 @@ void read_product(Party& party, const RandomOneHots& state, OneHotTransfer& tran
   }
 }
 
-void finish_product(Party& party, RandomOneHots& state, OneHotTransfer& transfer) {
+void finish_product(ot::Party& party, RandomOneHots& state, OneHotTransfer& transfer) {
   const OneHotNode& node = state.nodes[transfer.node];
   if (transfer.node + 1 == std::ssize(state.nodes) && state.row_bits > 0) {
     state.rows.resize(state.n << state.row_bits);
@@ -204,7 +206,7 @@ void finish_product(Party& party, RandomOneHots& state, OneHotTransfer& transfer
 }
 
 // --- The places: each party sends for one half; bit k contributes -2^(k + 1) a_k b_k.
-void write_place_choices(Party& party, const RandomOneHots& state, OneHotTransfer& transfer) {
+void write_place_choices(ot::Party& party, const RandomOneHots& state, OneHotTransfer& transfer) {
   const Halves part = halves(party.rank, state.n);
   const int planes = state.bits - 1;
   transfer.choices.resize(part.receive_count * planes);
@@ -215,24 +217,24 @@ void write_place_choices(Party& party, const RandomOneHots& state, OneHotTransfe
   write_choice_bits(party, transfer);
 }
 
-void write_place_stream(Party& party, RandomOneHots& state, OneHotTransfer& transfer) {
+void write_place_stream(ot::Party& party, RandomOneHots& state, OneHotTransfer& transfer) {
   const Halves part = halves(party.rank, state.n);
   AlignedVector<u64> bit(part.send_count), share(part.send_count);
   for (int k = 0; k + 1 < state.bits; ++k) {
     for (i64 i = 0; i < part.send_count; ++i) bit[i] = state.words[part.send_begin + i] >> k & 1;
-    additive_send(party, transfer.sent.data() + k * part.send_count, bit, 1, state.bits - 1 - k,
-                  share);
+    ot::additive_send(party, transfer.sent.data() + k * part.send_count, bit, 1, state.bits - 1 - k,
+                      share);
     for (i64 i = 0; i < part.send_count; ++i)
       state.place[part.send_begin + i] -= share[i] << (k + 1);
   }
 }
 
-void read_place(Party& party, RandomOneHots& state, const OneHotTransfer& transfer) {
+void read_place(ot::Party& party, RandomOneHots& state, const OneHotTransfer& transfer) {
   const Halves part = halves(party.rank, state.n);
   AlignedVector<u64> share(part.receive_count);
   for (int k = 0; k + 1 < state.bits; ++k) {
     const i64 at = k * part.receive_count;
-    additive_receive(
+    ot::additive_receive(
         party, transfer.chosen.data() + at,
         std::span<const u8>(transfer.choices).subspan(at, static_cast<size_t>(part.receive_count)),
         1, state.bits - 1 - k, share);
@@ -241,7 +243,7 @@ void read_place(Party& party, RandomOneHots& state, const OneHotTransfer& transf
   }
 }
 
-void draw_transfers(Party& party, RandomOneHots& state) {
+void draw_transfers(ot::Party& party, RandomOneHots& state) {
   const Halves part = halves(party.rank, state.n);
   const int planes = state.bits - 1;
   for (int i = 0; i < std::ssize(state.nodes); ++i) {
@@ -261,7 +263,7 @@ void for_level(RandomOneHots& state, int level, Work&& work) {
     if (transfer.level == level) work(transfer);
 }
 
-void write_choices(Party& party, RandomOneHots& state, int level) {
+void write_choices(ot::Party& party, RandomOneHots& state, int level) {
   for_level(state, level, [&](OneHotTransfer& transfer) {
     if (transfer.node >= 0) {
       write_product_choices(party, state, transfer);
@@ -271,7 +273,7 @@ void write_choices(Party& party, RandomOneHots& state, int level) {
   });
 }
 
-void write_streams(Party& party, RandomOneHots& state, int level) {
+void write_streams(ot::Party& party, RandomOneHots& state, int level) {
   for_level(state, level, [&](OneHotTransfer& transfer) { read_choice_bits(party, transfer); });
   for_level(state, level, [&](OneHotTransfer& transfer) {
     if (transfer.node >= 0) {
@@ -282,7 +284,7 @@ void write_streams(Party& party, RandomOneHots& state, int level) {
   });
 }
 
-void read_streams(Party& party, RandomOneHots& state, int level) {
+void read_streams(ot::Party& party, RandomOneHots& state, int level) {
   for_level(state, level, [&](OneHotTransfer& transfer) {
     if (transfer.node >= 0) {
       finish_product(party, state, transfer);
@@ -328,7 +330,7 @@ void select64(const u32* rows, const u64* opened, i64 n, int row_bits, i64 row_s
 
 int one_hot_steps(int bits) { return bits == 1 ? 0 : 2 * std::max(1, nodes_of(bits).back().level); }
 
-void draw_one_hots(Party& party, i64 n, int bits, RandomOneHots& state) {
+void draw_one_hots(ot::Party& party, i64 n, int bits, RandomOneHots& state) {
   state = {};
   state.n = n;
   state.bits = bits;
@@ -343,9 +345,9 @@ void draw_one_hots(Party& party, i64 n, int bits, RandomOneHots& state) {
   if (bits <= kLeafBits) state.rows = state.vectors.back();
 }
 
-void begin_one_hots(Party& party, RandomOneHots& state) { write_choices(party, state, 1); }
+void begin_one_hots(ot::Party& party, RandomOneHots& state) { write_choices(party, state, 1); }
 
-void advance_one_hots(Party& party, RandomOneHots& state) {
+void advance_one_hots(ot::Party& party, RandomOneHots& state) {
   if (state.step == one_hot_steps(state.bits)) return;
   const int level = state.step / 2 + 1;
   if (state.step % 2 == 0) {
@@ -378,19 +380,21 @@ Flight one_hot_flight(i64 n, int bits, int step) {
   return places + Flight{both, both};
 }
 
-void cost_draw_one_hots(CostMeter& meter, i64 n, int bits) {
+void cost_draw_one_hots(ot::CostMeter& meter, i64 n, int bits) {
   const std::vector<OneHotNode> nodes = nodes_of(bits);
   i64 both = 0;
   for (const OneHotNode& node : nodes) {
     if (node.level > 0) {
       both += n * choices_of(nodes, node);
     } else if (node.bits == kLeafBits) {
-      cost_bit_triples(meter, n);
+      ot::cost_bit_triples(meter, n);
     }
   }
   meter.draw(0, both + first_half(n) * (bits - 1));
   meter.draw(1, both + (n - first_half(n)) * (bits - 1));
 }
+
+i64 one_hot_chunk(int bits) { return std::min(kChunk, i64{1} << (24 - bits)); }
 
 double one_hot_bits(int bits, double correlation_bits) {
   double wire = 2.0 * bits + (bits - 1) * (1 + correlation_bits) + bits * (bits - 1) / 2.0;
@@ -406,7 +410,7 @@ double one_hot_bits(int bits, double correlation_bits) {
   return wire;
 }
 
-void write_places(Party& party, const RandomOneHots& random, std::span<const u64> index,
+void write_places(ot::Party& party, const RandomOneHots& random, std::span<const u64> index,
                   AlignedVector<u64>& opened) {
   const i64 n = random.n;
   opened.resize(n);
@@ -416,7 +420,7 @@ void write_places(Party& party, const RandomOneHots& random, std::span<const u64
   party.channel.write(packed);
 }
 
-void read_places(Party& party, const RandomOneHots& random, AlignedVector<u64>& opened) {
+void read_places(ot::Party& party, const RandomOneHots& random, AlignedVector<u64>& opened) {
   const i64 n = random.n;
   AlignedVector<u64> theirs(n);
   std::vector<u8> packed(packed_bytes(n, random.bits));
@@ -454,4 +458,4 @@ void look_up_at(const RandomOneHots& random, std::span<const u64> opened,
   }
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

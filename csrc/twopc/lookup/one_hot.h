@@ -29,7 +29,7 @@
 #include "ot/party.h"
 #include "twopc/session/flight.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // The vectors of a part of the places' bits: a leaf of one or two bits, or two others' product.
 struct OneHotNode {
@@ -43,7 +43,7 @@ struct OneHotTransfer {
   int node;   // or -1: the conversion of the places
   int level;  // of the flights that it takes part in
   AlignedVector<u8> choices;
-  WipedVector<Block> chosen, sent;
+  WipedVector<crypto::Block> chosen, sent;
   AlignedVector<u64> kept;
 };
 
@@ -64,14 +64,16 @@ struct RandomOneHots {
 // All correlations are drawn first. The first flight is written by begin; each advance reads the
 // peer's and writes the next one, and the last writes nothing. Other messages can share the
 // flights.
-void draw_one_hots(Party& party, i64 n, int bits, RandomOneHots& state);
-void begin_one_hots(Party& party, RandomOneHots& state);
-void advance_one_hots(Party& party, RandomOneHots& state);
+void draw_one_hots(ot::Party& party, i64 n, int bits, RandomOneHots& state);
+void begin_one_hots(ot::Party& party, RandomOneHots& state);
+void advance_one_hots(ot::Party& party, RandomOneHots& state);
 // Number of flights, and of calls of advance.
 int one_hot_steps(int bits);
 Flight one_hot_flight(i64 n, int bits, int step);
-void cost_draw_one_hots(CostMeter& meter, i64 n, int bits);
-// Bits on the wire of one element, opening included, where a correlation costs `correlation_bits`.
+void cost_draw_one_hots(ot::CostMeter& meter, i64 n, int bits);
+// Elements of a chunk: their vectors take at most 2 MB.
+i64 one_hot_chunk(int bits);
+// Bits on the wire of one element, opening included, if a correlation costs `correlation_bits`.
 double one_hot_bits(int bits, double correlation_bits);
 
 // A table of 2^bits entries of up to 64 bits and its results.
@@ -80,11 +82,11 @@ struct TableAt {
   std::span<u64> out;
 };
 // `index`: shares of the places. opened = index - r: written, then completed by the peer's share.
-void write_places(Party& party, const RandomOneHots& random, std::span<const u64> index,
+void write_places(ot::Party& party, const RandomOneHots& random, std::span<const u64> index,
                   AlignedVector<u64>& opened);
-void read_places(Party& party, const RandomOneHots& random, AlignedVector<u64>& opened);
+void read_places(ot::Party& party, const RandomOneHots& random, AlignedVector<u64>& opened);
 void look_up_at(const RandomOneHots& random, std::span<const u64> opened,
                 std::span<const TableAt> tables);
 Flight open_places_flight(i64 n, int bits);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -9,18 +9,18 @@
 #include "base/error.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
-void make_one_hots(Party& party, i64 n, int bits, RandomOneHots& random) {
+void make_one_hots(ot::Party& party, i64 n, int bits, RandomOneHots& random) {
   draw_one_hots(party, n, bits, random);
   begin_one_hots(party, random);
   for (int step = 0; step < one_hot_steps(bits); ++step) advance_one_hots(party, random);
 }
 
-void cost_one_hots(CostMeter& meter, i64 n, int bits) {
+void cost_one_hots(ot::CostMeter& meter, i64 n, int bits) {
   cost_draw_one_hots(meter, n, bits);
   for (int step = 0; step < one_hot_steps(bits); ++step)
     cost_flight(meter, one_hot_flight(n, bits, step));
@@ -36,8 +36,8 @@ TEST(OneHot, VectorsAndPlacesAgree) {
   for (int bits = 1; bits <= 10; ++bits) {
     const i64 n = 4 << bits;
     Both<RandomOneHots> random;
-    const Outcome outcome =
-        run_parties({}, [&](Party& party) { make_one_hots(party, n, bits, random[party.rank]); });
+    const Outcome outcome = run_parties(
+        {}, [&](ot::Party& party) { make_one_hots(party, n, bits, random[party.rank]); });
     std::vector<i64> seen(1 << bits, 0);
     for (i64 i = 0; i < n; ++i) {
       const i64 place =
@@ -49,7 +49,7 @@ TEST(OneHot, VectorsAndPlacesAgree) {
     }
     // Four places are expected each; a place that is never drawn has a chance of e^-4.
     EXPECT_LE(std::ranges::count(seen, 0), (1 << bits) / 8 + 3) << bits;
-    expect_cost_equals(outcome, [&](CostMeter& meter) { cost_one_hots(meter, n, bits); });
+    expect_cost_equals(outcome, [&](ot::CostMeter& meter) { cost_one_hots(meter, n, bits); });
   }
 }
 
@@ -62,11 +62,11 @@ TEST(OneHot, SeveralTablesAtOnePlace) {
       const Words places = random_words(n, bits, 5);
       const Both<Words> index = share(places, bits);
       Both<Words> narrow_out{Words(n), Words(n)}, wide_out{Words(n), Words(n)};
-      const auto cost = [&](CostMeter& meter, i64 count) {
+      const auto cost = [&](ot::CostMeter& meter, i64 count) {
         cost_one_hots(meter, count, bits);
         cost_flight(meter, open_places_flight(count, bits));
       };
-      const Outcome outcome = run_parties(ot, [&](Party& party) {
+      const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
         const TableAt tables[] = {{narrow, narrow_out[party.rank]}, {wide, wide_out[party.rank]}};
         in_chunks(party, n, cost, [&](i64, i64) {
           RandomOneHots random;
@@ -81,14 +81,14 @@ TEST(OneHot, SeveralTablesAtOnePlace) {
         ASSERT_EQ(narrow_out[0][i] ^ narrow_out[1][i], narrow[places[i]]);
         ASSERT_EQ(wide_out[0][i] ^ wide_out[1][i], wide[places[i]]);
       }
-      expect_cost_equals(outcome, [&](CostMeter& meter) { cost_in_chunks(meter, n, cost); });
+      expect_cost_equals(outcome, [&](ot::CostMeter& meter) { cost_in_chunks(meter, n, cost); });
     }
 }
 
 TEST(OneHot, BitsOnTheWireAreAsStated) {
   for (int bits = 1; bits <= 10; ++bits) {
     const i64 n = 1024;
-    CostMeter meter(RcotCost{"ideal", 0, 1, i64{1} << 62});
+    ot::CostMeter meter(ot::RcotCost{"ideal", 0, 1, i64{1} << 62});
     cost_one_hots(meter, n, bits);
     cost_flight(meter, open_places_flight(n, bits));
     const double sent = 8.0 * static_cast<double>(meter.bytes[0] + meter.bytes[1]) / n;
@@ -107,4 +107,4 @@ TEST(OneHot, RefusesOtherNumbersOfBits) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

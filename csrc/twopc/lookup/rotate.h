@@ -6,7 +6,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // out[j] = table[(j + amount) mod 2^bits], without an address that depends on `amount`: one masked
 // move per bit of it. `buffer` has 2 * 2^bits words; the result stands in its first half.
@@ -24,4 +24,4 @@ template <class Word>
   }
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

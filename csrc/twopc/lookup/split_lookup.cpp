@@ -13,10 +13,8 @@
 #include "twopc/session/chunk.h"
 #include "twopc/width/split.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
-
-constexpr i64 kChunkLimit = i64{1} << 14;  // one-hot vectors of 2^10 bits take 2 MB
 
 // The carry out of the low part is needed in the high part and above the low part.
 int carry_bits(const SplitLookupShape& shape) {
@@ -27,7 +25,7 @@ bool by_one_hots(const SplitLookupShape& shape, double correlation_bits) {
   return prefers_one_hot(shape.index_bits, shape.widths, correlation_bits);
 }
 
-void chunk(Party& party, const SplitLookupShape& shape,
+void chunk(ot::Party& party, const SplitLookupShape& shape,
            std::span<const std::span<const u64>> tables, std::span<const u64> x,
            std::span<const std::span<u64>> found, std::span<u64> low) {
   const i64 n = std::ssize(x);
@@ -44,10 +42,10 @@ void chunk(Party& party, const SplitLookupShape& shape,
   advance_one_hots(party, vectors);
   receive_leaves(party, carry);
   for (int level = 0; level < std::ssize(carry.plan.levels); ++level) {
-    PendingProducts pending;
+    PendingLevel pending;
     write_level(party, carry, level, pending);
     advance_one_hots(party, vectors);
-    read_products(party, pending);
+    read_level(party, carry, pending);
   }
   AlignedVector<u64> c(n), high(n), opened;
   std::vector<u8> differences;
@@ -70,7 +68,7 @@ void chunk(Party& party, const SplitLookupShape& shape,
 
 // A single element goes with a second one, zero, since the flights are shared only where both
 // parties send in each.
-void padded_chunk(Party& party, const SplitLookupShape& shape,
+void padded_chunk(ot::Party& party, const SplitLookupShape& shape,
                   std::span<const std::span<const u64>> tables, std::span<const u64> x,
                   std::span<const std::span<u64>> found, std::span<u64> low) {
   if (x.size() > 1) return chunk(party, shape, tables, x, found, low);
@@ -83,7 +81,7 @@ void padded_chunk(Party& party, const SplitLookupShape& shape,
   low[0] = places[0];
 }
 
-void cost_chunk(CostMeter& meter, i64 count, const SplitLookupShape& shape) {
+void cost_chunk(ot::CostMeter& meter, i64 count, const SplitLookupShape& shape) {
   const i64 n = std::max<i64>(count, 2);
   const ComparisonShape carry{shape.place_bits};
   const int steps = one_hot_steps(shape.index_bits);
@@ -98,7 +96,7 @@ void cost_chunk(CostMeter& meter, i64 count, const SplitLookupShape& shape) {
   cost_flight(meter, random_bits_flight(n, carry_bits(shape)) + comparison_flight(meter, carry, n) +
                          next());
   cost_flight(meter, leaves_flight(meter, carry, n) + next());
-  for (int level = 0; level < comparison_levels(meter, carry); ++level)
+  for (int level = 0; level < comparison_levels(meter, carry, n); ++level)
     cost_flight(meter, level_flight(meter, carry, n, level) + next());
   const i64 opening = carry_bits(shape) > 1 ? packed_bytes(n, 1) : 0;
   cost_flight(meter, next() + Flight{opening, opening});
@@ -108,7 +106,7 @@ void cost_chunk(CostMeter& meter, i64 count, const SplitLookupShape& shape) {
 
 }  // namespace
 
-void split_lookup(Party& party, const SplitLookupShape& shape,
+void split_lookup(ot::Party& party, const SplitLookupShape& shape,
                   std::span<const std::span<const u64>> tables, std::span<const u64> x,
                   std::span<const std::span<u64>> found, std::span<u64> low) {
   expect(shape.place_bits >= 1 && shape.place_bits + shape.index_bits <= 64 &&
@@ -127,23 +125,24 @@ void split_lookup(Party& party, const SplitLookupShape& shape,
     return lookup_tables_xor(party, shape.index_bits, shape.widths, tables, high, found);
   }
   in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_chunk(meter, n, shape); },
+      party, std::ssize(x), [&](ot::CostMeter& meter, i64 n) { cost_chunk(meter, n, shape); },
       [&](i64 begin, i64 n) {
         std::vector<std::span<u64>> parts;
         for (std::span<u64> out : found) parts.push_back(out.subspan(begin, n));
         padded_chunk(party, shape, tables, x.subspan(begin, n), parts, low.subspan(begin, n));
       },
-      kChunkLimit);
+      one_hot_chunk(shape.index_bits));
 }
 
-void cost_split_lookup(CostMeter& meter, i64 n, const SplitLookupShape& shape) {
+void cost_split_lookup(ot::CostMeter& meter, i64 n, const SplitLookupShape& shape) {
   if (!by_one_hots(shape, meter.correlation_bits)) {
     cost_split_number(meter, n, shape.index_bits + shape.place_bits, shape.place_bits,
                       shape.low_bits);
     return cost_lookup_tables_xor(meter, n, shape.index_bits, shape.widths);
   }
   cost_in_chunks(
-      meter, n, [&](CostMeter& m, i64 count) { cost_chunk(m, count, shape); }, kChunkLimit);
+      meter, n, [&](ot::CostMeter& m, i64 count) { cost_chunk(m, count, shape); },
+      one_hot_chunk(shape.index_bits));
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

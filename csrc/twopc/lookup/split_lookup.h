@@ -17,7 +17,7 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 struct SplitLookupShape {
   int index_bits, place_bits, low_bits;
@@ -25,9 +25,9 @@ struct SplitLookupShape {
 };
 
 // tables[t] has 2^index_bits entries, found[t] and low are as long as x.
-void split_lookup(Party& party, const SplitLookupShape& shape,
+void split_lookup(ot::Party& party, const SplitLookupShape& shape,
                   std::span<const std::span<const u64>> tables, std::span<const u64> x,
                   std::span<const std::span<u64>> found, std::span<u64> low);
-void cost_split_lookup(CostMeter& meter, i64 n, const SplitLookupShape& shape);
+void cost_split_lookup(ot::CostMeter& meter, i64 n, const SplitLookupShape& shape);
 
-}  // namespace privml
+}  // namespace privml::twopc

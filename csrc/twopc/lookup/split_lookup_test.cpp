@@ -7,14 +7,15 @@
 #include "twopc/lookup/lookup.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 // Entries of all tables at the places of x, and the low parts.
 void expect_split_lookup(int index_bits, int place_bits, int low_bits,
-                         const std::vector<int>& widths, Both<Words> x, const OtKind& ot = {}) {
+                         const std::vector<int>& widths, Both<Words> x, const OtKind& ot = {},
+                         i64 factor = 1) {
   SCOPED_TRACE(::testing::Message() << index_bits << " " << place_bits << " " << low_bits);
   const int bits = index_bits + place_bits;
   const Words values = reconstruct(x, bits);
@@ -28,7 +29,8 @@ void expect_split_lookup(int index_bits, int place_bits, int low_bits,
   Both<Words> low{Words(n), Words(n)};
   for (auto& words : found) words.assign(widths.size(), Words(n));
   const SplitLookupShape shape{index_bits, place_bits, low_bits, widths};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
+    party.chunk_factor = factor;
     std::vector<Words>& mine = found[party.rank];
     const std::vector<std::span<u64>> out(mine.begin(), mine.end());
     split_lookup(party, shape, spans, x[party.rank], out, low[party.rank]);
@@ -40,7 +42,10 @@ void expect_split_lookup(int index_bits, int place_bits, int low_bits,
       ASSERT_EQ(found[0][t][i] ^ found[1][t][i], tables[t][values[i] >> place_bits])
           << "table " << t << " at " << i;
   }
-  expect_cost_equals(outcome, [&](CostMeter& meter) { cost_split_lookup(meter, n, shape); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
+    meter.chunk_factor = factor;
+    cost_split_lookup(meter, n, shape);
+  });
 }
 
 TEST(SplitLookup, AllSharesOfSmallNumbers) {
@@ -66,6 +71,13 @@ TEST(SplitLookup, OverSoftSpokenAndAroundAChunk) {
     expect_split_lookup(3, 5, 12, {30, 30}, share(random_words(n, 8), 8));
 }
 
+TEST(SplitLookup, OverASlowLink) {
+  for (int place_bits : {6, 16, 30})
+    for (i64 n : {1, 400})
+      expect_split_lookup(5, place_bits, 32, {13, 40},
+                          share(random_words(n, 5 + place_bits), 5 + place_bits), {}, 8);
+}
+
 TEST(SplitLookup, TablesAtOnePlace) {
   for (int index_bits : {1, 4, 8, 10})
     for (const OtKind& ot : {OtKind{}, OtKind{false, 4}}) {
@@ -78,7 +90,7 @@ TEST(SplitLookup, TablesAtOnePlace) {
       const Both<Words> index = share(places, index_bits);
       Both<std::vector<Words>> found;
       for (auto& words : found) words.assign(2, Words(n));
-      const Outcome outcome = run_parties(ot, [&](Party& party) {
+      const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
         std::vector<Words>& mine = found[party.rank];
         const std::vector<std::span<u64>> out(mine.begin(), mine.end());
         lookup_tables_xor(party, index_bits, widths, tables, index[party.rank], out);
@@ -87,15 +99,16 @@ TEST(SplitLookup, TablesAtOnePlace) {
         ASSERT_EQ(found[0][0][i] ^ found[1][0][i], first[places[i]]) << index_bits;
         ASSERT_EQ(found[0][1][i] ^ found[1][1][i], second[places[i]]) << index_bits;
       }
-      expect_cost_equals(
-          outcome, [&](CostMeter& meter) { cost_lookup_tables_xor(meter, n, index_bits, widths); });
+      expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
+        cost_lookup_tables_xor(meter, n, index_bits, widths);
+      });
     }
 }
 
 TEST(SplitLookup, RefusesBadSizes) {
   const Words table(4), x(3);
   Words out(3), low(3);
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     const int width = 8;
     const std::span<const u64> tables[] = {table};
     const std::span<u64> found[] = {out};
@@ -108,4 +121,4 @@ TEST(SplitLookup, RefusesBadSizes) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -10,11 +10,11 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
-void two_way_transfer(Party& party, std::span<const u64> messages, std::span<const u8> choices,
+void two_way_transfer(ot::Party& party, std::span<const u64> messages, std::span<const u8> choices,
                       int m, int width, std::span<u64> out);
 // sent[r]: instances in which party r sends.
-void cost_two_way_transfer(CostMeter& meter, std::array<i64, 2> sent, int m, int width);
+void cost_two_way_transfer(ot::CostMeter& meter, std::array<i64, 2> sent, int m, int width);
 
-}  // namespace privml
+}  // namespace privml::twopc

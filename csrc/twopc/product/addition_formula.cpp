@@ -10,7 +10,7 @@
 #include "twopc/session/flight.h"
 #include "twopc/width/signed_wrap.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr i64 kChunkEntries = i64{1} << 18;
@@ -54,7 +54,7 @@ u64 rounded(u128 word, int ring_bits, int drop) {
 
 // One chunk at one party: `part` says which instances it tabulates and in which it chooses.
 struct Run {
-  Party& party;
+  ot::Party& party;
   const AdditionFormula& f;
   std::span<const u64> x;
   i64 first;  // place of x[0] in the whole input
@@ -62,7 +62,7 @@ struct Run {
   std::vector<u8> places = {};   // h of the chosen instances
   Words factors = {};            // g_i(b) of the chosen instances, term by term
   std::vector<u8> choices = {};  // bits of `places`, group by group, then planes of the factors
-  WipedVector<Block> t = {}, q = {};
+  WipedVector<crypto::Block> t = {}, q = {};
   Words values = {};              // shares of f_i(u), term by term
   AlignedVector<u128> wide = {};  // the same in the ring
 
@@ -91,12 +91,12 @@ void write_choices(Run& run) {
     for (int bit = 0; bit < f.terms[k].factor_bits; ++bit)
       for (i64 i = 0; i < count; ++i) run.choices.push_back(run.factors[k * count + i] >> bit & 1);
   run.t.resize(std::ssize(run.choices));
-  choose_receive(run.party, run.choices, run.t.data());
+  ot::choose_receive(run.party, run.choices, run.t.data());
 }
 
 void read_choices(Run& run) {
   run.q.resize(run.part.send_count * choices_each(run.f));
-  choose_send(run.party, run.q.data(), std::ssize(run.q));
+  ot::choose_send(run.party, run.q.data(), std::ssize(run.q));
 }
 
 // This party's random shares, and the rest of each value as the peer's message.
@@ -117,8 +117,8 @@ void write_tables(Run& run) {
         run.values[k * run.n() + instance] = masks[i];
       }
     }
-    one_of_n_send(run.party, run.q.data() + group * count * f.table_bits(), f.table_bits(),
-                  static_cast<int>(terms_of(f, group)) * f.value_bits, messages);
+    ot::one_of_n_send(run.party, run.q.data() + group * count * f.table_bits(), f.table_bits(),
+                      static_cast<int>(terms_of(f, group)) * f.value_bits, messages);
   }
 }
 
@@ -127,8 +127,9 @@ void read_tables(Run& run) {
   const i64 count = run.part.receive_count;
   Words received(count);
   for (i64 group = 0; group < group_count(f); ++group) {
-    one_of_n_receive(run.party, run.t.data() + group * count * f.table_bits(), run.places,
-                     f.table_bits(), static_cast<int>(terms_of(f, group)) * f.value_bits, received);
+    ot::one_of_n_receive(run.party, run.t.data() + group * count * f.table_bits(), run.places,
+                         f.table_bits(), static_cast<int>(terms_of(f, group)) * f.value_bits,
+                         received);
     for (i64 slot = 0; slot < terms_of(f, group); ++slot) {
       const i64 k = group * group_size(f) + slot, shift = slot * f.value_bits;
       for (i64 i = 0; i < count; ++i)
@@ -173,13 +174,13 @@ void add_shares(const AdditionFormula& f, i64 k, int bit, std::span<const u64> s
 void write_products(Run& run, std::span<u64> out) {
   const AdditionFormula& f = run.f;
   const i64 count = run.part.send_count, begin = run.part.send_begin;
-  const Block* q = run.q.data() + group_count(f) * count * f.table_bits();
+  const crypto::Block* q = run.q.data() + group_count(f) * count * f.table_bits();
   Words correlation(count), share(count);
   for_each_plane(f, [&](i64 k, int bit, i64 plane) {
     const u128* values = run.wide.data() + k * run.n() + begin;
     for (i64 i = 0; i < count; ++i)
       correlation[i] = rounded(values[i], f.ring_bits, std::max(f.dropped - bit, 0));
-    additive_send(run.party, q + plane * count, correlation, 1, stream_width(f, bit), share);
+    ot::additive_send(run.party, q + plane * count, correlation, 1, stream_width(f, bit), share);
     add_shares(f, k, bit, share, out.subspan(begin, count));
   });
 }
@@ -192,8 +193,8 @@ void read_products(Run& run, std::span<u64> out) {
   for_each_plane(f, [&](i64 k, int bit, i64 plane) {
     const std::span<const u8> choices{run.choices.data() + first + plane * count,
                                       static_cast<size_t>(count)};
-    additive_receive(run.party, run.t.data() + first + plane * count, choices, 1,
-                     stream_width(f, bit), share);
+    ot::additive_receive(run.party, run.t.data() + first + plane * count, choices, 1,
+                         stream_width(f, bit), share);
     add_shares(f, k, bit, share, out.subspan(run.part.receive_begin, count));
   });
 }
@@ -219,7 +220,7 @@ void local_products(const Run& run, std::span<u64> out) {
   for (i64 i = 0; i < run.n(); ++i) out[i] = rounded(sums[i], f.ring_bits, f.dropped);
 }
 
-void run_chunk(Party& party, const AdditionFormula& f, i64 first, std::span<const u64> x,
+void run_chunk(ot::Party& party, const AdditionFormula& f, i64 first, std::span<const u64> x,
                std::span<u64> out) {
   Run run{party, f, x, first, halves(party.rank, std::ssize(x))};
   run.values.resize(run.n() * std::ssize(f.terms));
@@ -234,7 +235,7 @@ void run_chunk(Party& party, const AdditionFormula& f, i64 first, std::span<cons
   for (u64& word : out) word &= low_mask(f.ring_bits - f.dropped);
 }
 
-void cost_chunk(CostMeter& meter, i64 n, const AdditionFormula& f) {
+void cost_chunk(ot::CostMeter& meter, i64 n, const AdditionFormula& f) {
   const i64 half = first_half(n), rest = n - half;
   const int m = f.table_bits();
   meter.draw(0, half * choices_each(f));
@@ -275,22 +276,22 @@ void check(const AdditionFormula& f) {
 
 }  // namespace
 
-void addition_formula(Party& party, const AdditionFormula& formula, std::span<const u64> x,
+void addition_formula(ot::Party& party, const AdditionFormula& formula, std::span<const u64> x,
                       std::span<u64> out) {
   check(formula);
   expect(x.size() == out.size(), "addition_formula: input and output lengths differ");
   in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_chunk(meter, n, formula); },
+      party, std::ssize(x), [&](ot::CostMeter& meter, i64 n) { cost_chunk(meter, n, formula); },
       [&](i64 begin, i64 n) {
         run_chunk(party, formula, begin, x.subspan(begin, n), out.subspan(begin, n));
       },
       chunk_limit(formula));
 }
 
-void cost_addition_formula(CostMeter& meter, i64 n, const AdditionFormula& formula) {
+void cost_addition_formula(ot::CostMeter& meter, i64 n, const AdditionFormula& formula) {
   check(formula);
   cost_in_chunks(
-      meter, n, [&](CostMeter& m, i64 count) { cost_chunk(m, count, formula); },
+      meter, n, [&](ot::CostMeter& m, i64 count) { cost_chunk(m, count, formula); },
       chunk_limit(formula));
 }
 
@@ -302,4 +303,4 @@ double dropped_error(const AdditionFormula& formula) {
   return halves / 2;
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

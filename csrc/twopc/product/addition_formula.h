@@ -29,14 +29,14 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 struct AdditionTerm {
   // entries[j] = f((share + j 2^place_bits) mod 2^bits) for all 2^m places j; words above
   // value_bits are ignored. Must not branch or take addresses by the share. `instance` is its place
   // in x, for functions that differ between instances.
   std::function<void(i64 instance, u64 share, std::span<u64> entries)> values;
-  // g(b) of factor_bits low bits, unsigned or in two's complement; unset where there is none.
+  // g(b) of factor_bits low bits, unsigned or in two's complement; unset if there is none.
   std::function<u64(i64 instance, u64 b)> factor;
   int factor_bits = 0;
   bool factor_signed = false;
@@ -56,11 +56,11 @@ struct AdditionFormula {
 };
 
 // Throws InvalidArgument on other widths, tables of more than 8 bits or lengths that differ.
-void addition_formula(Party& party, const AdditionFormula& formula, std::span<const u64> x,
+void addition_formula(ot::Party& party, const AdditionFormula& formula, std::span<const u64> x,
                       std::span<u64> out);
-void cost_addition_formula(CostMeter& meter, i64 n, const AdditionFormula& formula);
+void cost_addition_formula(ot::CostMeter& meter, i64 n, const AdditionFormula& formula);
 
 // The most by which dropped bits change the result, in units of 2^dropped.
 double dropped_error(const AdditionFormula& formula);
 
-}  // namespace privml
+}  // namespace privml::twopc

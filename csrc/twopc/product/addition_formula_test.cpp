@@ -8,10 +8,10 @@
 #include "base/error.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 // u as the table means it: the last cell stands for what is below zero.
 i64 signed_place(u64 u, int bits, int place_bits) {
@@ -66,7 +66,7 @@ AdditionFormula cosine(int bits, int place_bits, int dropped) {
 
 Words run(const AdditionFormula& f, const Both<Words>& x, const OtKind& kind = {}) {
   Both<Words> out{Words(x[0].size()), Words(x[0].size())};
-  run_parties(kind, [&](Party& p) { addition_formula(p, f, x[p.rank], out[p.rank]); });
+  run_parties(kind, [&](ot::Party& p) { addition_formula(p, f, x[p.rank], out[p.rank]); });
   return reconstruct(out, f.ring_bits - f.dropped);
 }
 
@@ -136,18 +136,18 @@ TEST(AdditionFormula, CostsEqualTheLedger) {
   expect_costs_equal([](i64 n) {
     std::vector<CostRow> rows;
     for (const AdditionFormula& f : {square(6, 3, 20), square(14, 11, 60), cosine(10, 7, 9)}) {
-      rows.push_back({[=](Party& p) {
+      rows.push_back({[=](ot::Party& p) {
                         Words out(n);
                         addition_formula(p, f, random_words(n, f.bits), out);
                       },
-                      [=](CostMeter& m) { cost_addition_formula(m, n, f); }});
+                      [=](ot::CostMeter& m) { cost_addition_formula(m, n, f); }});
     }
     return rows;
   });
 }
 
 TEST(AdditionFormula, RefusesWrongArguments) {
-  run_parties({}, [](Party& p) {
+  run_parties({}, [](ot::Party& p) {
     Words x(3), out(3), longer(4);
     EXPECT_THROW(addition_formula(p, square(6, 3, 20), x, longer), InvalidArgument);
     EXPECT_THROW(addition_formula(p, square(6, 3, 10), x, out), InvalidArgument);
@@ -158,4 +158,4 @@ TEST(AdditionFormula, RefusesWrongArguments) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

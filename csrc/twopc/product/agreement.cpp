@@ -3,9 +3,9 @@
 
 #include "base/error.h"
 
-namespace privml {
+namespace privml::twopc {
 
-lattice::Digest agree(Party& party, const lattice::Transcript& transcript) {
+lattice::Digest agree(ot::Party& party, const lattice::Transcript& transcript) {
   const lattice::Digest mine = lattice::digest_of(transcript);
   lattice::Digest nonce, theirs, their_nonce;
   party.prg.fill_bytes(nonce);
@@ -18,4 +18,4 @@ lattice::Digest agree(Party& party, const lattice::Transcript& transcript) {
   return lattice::digest_of(transcript, owns ? nonce : their_nonce, owns ? their_nonce : nonce);
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

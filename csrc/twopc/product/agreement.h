@@ -10,11 +10,11 @@
 #include "lattice/transcript.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 inline constexpr i64 kAgreementBytes = 2 * sizeof(lattice::Digest);  // a digest, and a nonce
 
-// Throws ProtocolError where the peer's transcript is another one.
-lattice::Digest agree(Party& party, const lattice::Transcript& transcript);
+// Throws ProtocolError if the peer's transcript is another one.
+lattice::Digest agree(ot::Party& party, const lattice::Transcript& transcript);
 
-}  // namespace privml
+}  // namespace privml::twopc

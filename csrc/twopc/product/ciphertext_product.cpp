@@ -5,9 +5,9 @@
 
 #include "base/error.h"
 #include "twopc/product/agreement.h"
-#include "twopc/width/truncation.h"
+#include "twopc/product/last_bit.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 using lattice::WeightRows;
@@ -23,23 +23,24 @@ void in_parts(const CiphertextProduct& product, std::span<const u64> weights, Pa
   const auto [outputs, inner] = product.shape;
   for (i64 first = 0; first < outputs; first += kAnswersAtOnce) {
     const i64 count = std::min(kAnswersAtOnce, outputs - first);
-    part(WeightRows{weights.subspan(first * inner, count * inner), first, count, product.largest});
+    part(lattice::WeightRows{weights.subspan(first * inner, count * inner), first, count,
+                             product.largest});
   }
 }
 
-void compute_as_client(Party& party, ProductHalves& halves, i64 columns,
+void compute_as_client(ot::Party& party, ProductHalves& halves, i64 columns,
                        std::span<const u64> message, std::span<u64> share) {
   const lattice::ColumnChoice& choice = halves.product.choice;
   const auto [outputs, inner] = halves.product.shape;
-  const Block tag = lattice::tag_of(halves.digest, halves.batches, columns);
+  const crypto::Block tag = lattice::tag_of(halves.digest, halves.batches, columns);
   party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
   lattice::KeyOwner key(choice.set, halves.digest, party.prg);
   std::vector<u8> wire(lattice::key_bytes(choice.set));
   key.write_key(wire);
   party.channel.write(wire);
-  wire.resize(lattice::upload_bytes(choice, 1, columns));
+  wire.resize(lattice::upload_bytes(choice, columns));
   for (i64 k = 0; k < inner; ++k) {
-    key.encrypt(k, ring_bits(halves.product), message.subspan(k * columns, columns), wire);
+    key.encrypt(k, choice, message.subspan(k * columns, columns), wire);
     party.channel.write(wire);
   }
   if (begins(halves.batches)) {
@@ -50,18 +51,18 @@ void compute_as_client(Party& party, ProductHalves& halves, i64 columns,
   const i64 half = lattice::halves_bytes(choice, 1);
   for (i64 j = 0; j < outputs; ++j) {
     party.channel.read(wire);
-    key.decrypt(choice.answer_bits, wire, Bytes(halves.c1).subspan(j * half, half),
+    key.decrypt(choice, wire, Bytes(halves.c1).subspan(j * half, half),
                 share.subspan(j * columns, columns));
   }
 }
 
-void write_halves(Party& party, ProductHalves& halves, std::span<const u64> weights) {
+void write_halves(ot::Party& party, ProductHalves& halves, std::span<const u64> weights) {
   const CiphertextProduct& product = halves.product;
   halves.blinding = party.prg.next_block();
   const lattice::HalvesMaker maker(product.choice, halves.digest, product.shape.inner,
                                    halves.blinding);
   std::vector<u8> wire;
-  in_parts(product, weights, [&](const WeightRows& rows) {
+  in_parts(product, weights, [&](const lattice::WeightRows& rows) {
     wire.resize(lattice::halves_bytes(product.choice, rows.rows));
     maker.write(rows, wire);
     party.channel.write(wire);
@@ -69,10 +70,10 @@ void write_halves(Party& party, ProductHalves& halves, std::span<const u64> weig
   });
 }
 
-void compute_as_owner(Party& party, const ProductHalves& halves, i64 columns,
+void compute_as_owner(ot::Party& party, const ProductHalves& halves, i64 columns,
                       std::span<const u64> weights, std::span<u64> share) {
   const lattice::ColumnChoice& choice = halves.product.choice;
-  Block tag;
+  crypto::Block tag;
   party.channel.read({reinterpret_cast<u8*>(&tag), sizeof tag});
   if (!(tag == lattice::tag_of(halves.digest, halves.batches, columns)))
     throw ProtocolError("lattice: the peer's ciphertexts belong to another batch");
@@ -80,12 +81,12 @@ void compute_as_owner(Party& party, const ProductHalves& halves, i64 columns,
   party.channel.read(wire);
   lattice::Evaluator evaluator(choice, halves.product.shape, columns, halves.blinding, wire,
                                party.prg);
-  wire.resize(lattice::upload_bytes(choice, 1, columns));
+  wire.resize(lattice::upload_bytes(choice, columns));
   for (i64 k = 0; k < halves.product.shape.inner; ++k) {
     party.channel.read(wire);
     evaluator.read_ciphertext(k, wire);
   }
-  in_parts(halves.product, weights, [&](const WeightRows& rows) {
+  in_parts(halves.product, weights, [&](const lattice::WeightRows& rows) {
     wire.resize(lattice::answer_bytes(choice, rows.rows, columns));
     evaluator.answer(rows, wire, share.subspan(rows.first * columns, rows.rows * columns));
     party.channel.write(wire);
@@ -95,7 +96,7 @@ void compute_as_owner(Party& party, const ProductHalves& halves, i64 columns,
 
 }  // namespace
 
-void ciphertext_product(Party& party, ProductHalves& halves, i64 columns,
+void ciphertext_product(ot::Party& party, ProductHalves& halves, i64 columns,
                         std::span<const u64> weights, std::span<const u64> message,
                         std::span<u64> out) {
   const CiphertextProduct& product = halves.product;
@@ -119,10 +120,10 @@ void ciphertext_product(Party& party, ProductHalves& halves, i64 columns,
     compute_as_client(party, halves, columns, message, share);
   }
   ++halves.batches;
-  truncate_reduce(party, share, product.choice.answer_bits, product.choice.dropped, out);
+  drop_last_bit(party, share, product.choice.ring_bits(), out);
 }
 
-void cost_ciphertext_product(CostMeter& meter, const CiphertextProduct& product, i64 batch,
+void cost_ciphertext_product(ot::CostMeter& meter, const CiphertextProduct& product, i64 batch,
                              i64 columns) {
   std::array<i64, 2> from{};  // by rank, of what crosses
   const auto [up, down] = batch_bytes(product, columns);
@@ -133,13 +134,7 @@ void cost_ciphertext_product(CostMeter& meter, const CiphertextProduct& product,
   }
   meter.exchange(from[0], from[1]);
   meter.message(product.owner, down);
-  cost_truncate_reduce(meter, product.shape.outputs * columns, product.choice.answer_bits,
-                       product.choice.dropped);
-}
-
-i64 rows_left(const ProductHalves& halves) {
-  return (lattice::kMostBatches - halves.batches % lattice::kMostBatches) *
-         halves.product.choice.set.n;
+  cost_drop_last_bit(meter, product.shape.outputs * columns, product.choice.ring_bits());
 }
 
 std::array<i64, 2> beginning_bytes(const CiphertextProduct& product) {
@@ -148,9 +143,9 @@ std::array<i64, 2> beginning_bytes(const CiphertextProduct& product) {
 }
 
 std::array<i64, 2> batch_bytes(const CiphertextProduct& product, i64 columns) {
-  return {static_cast<i64>(sizeof(Block)) + lattice::key_bytes(product.choice.set) +
-              lattice::upload_bytes(product.choice, product.shape.inner, columns),
+  return {static_cast<i64>(sizeof(crypto::Block)) + lattice::key_bytes(product.choice.set) +
+              product.shape.inner * lattice::upload_bytes(product.choice, columns),
           lattice::answer_bytes(product.choice, product.shape.outputs, columns)};
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -7,19 +7,18 @@
 //                * message mod 2^ell, exact.
 // Method         first, both parties' nonces decide the public halves, and the owner sends its
 //                answers' halves c1, which serve all batches. In each batch the client encrypts its
-//                rows under a fresh key; the owner answers with masked sums; the noise in the low
-//                bits is dropped by truncate_reduce, exactly.
+//                rows under a fresh key; the owner answers with masked sums; the last bit of both
+//                shares, in which noise is, is dropped exactly (last_bit.h).
 // Leakage        none beyond shape, formats and label. Assumption: ring learning with errors
 //                (lattice/parameters.h), random oracles (lattice/transcript.h), correlated OT,
 //                correlation-robust hash. A result is wrong with probability below 2^-100 for each
 //                of its values (Noise::tail), or never (Noise::proved). The secrets of c1 serve one
 //                matrix of weights alone: another one is refused.
 // Cost           of a batch: a tag, the key and the used coefficients of a ciphertext per row of
-// the
-//                message up; those of an answer for each output down; truncate_reduce of outputs *
-//                columns numbers of ell + d bits by d. The first one besides: 64 bytes of digest
-//                and nonce both ways, and half an answer for each output down, beside the upload.
-//                Depth 2 (the first 3), and truncate_reduce's.
+//                the message up, of choice.upload_bits each; those of an answer for each output
+//                down, of ell + 1 bits; drop_last_bit of outputs * columns numbers. The first one
+//                besides: 64 bytes of digest and nonce both ways, and c1 of an answer for each
+//                output down, beside the upload. Depth 3 (the first 4).
 // Source         lattice/columns.h. With a message known ahead: Mishra et al., Delphi (USENIX
 //                Security 2020); Liu et al., MiniONN (CCS 2017).
 #pragma once
@@ -31,7 +30,7 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // What both parties know of products with one matrix of weights.
 struct CiphertextProduct {
@@ -41,9 +40,7 @@ struct CiphertextProduct {
   u64 largest = 0;  // weight, in absolute value
 };
 
-inline int ring_bits(const CiphertextProduct& product) {
-  return product.choice.answer_bits - product.choice.dropped;
-}
+inline int ring_bits(const CiphertextProduct& product) { return product.choice.ring_bits(); }
 
 // What a party keeps from batch to batch; a copy serves no batch that the original serves.
 struct ProductHalves {
@@ -52,25 +49,23 @@ struct ProductHalves {
   std::vector<u8> label{};    // of what it is for; both parties' alike
   i64 batches = 0;            // so far
   // Since the first batch, and made anew after lattice::kMostBatches:
-  lattice::Digest digest{};             // that the public halves come from
-  Secret<Block> blinding = kZeroBlock;  // the owner's
-  std::vector<u8> c1{};                 // of the answers, at the client
+  lattice::Digest digest{};                             // that the public halves come from
+  Secret<crypto::Block> blinding = crypto::kZeroBlock;  // the owner's
+  std::vector<u8> c1{};                                 // of the answers, at the client
 };
 
 // The next batch. `weights` are the owner's, `message` is the client's, of at most choice.set.n
 // columns; out: outputs x columns. After lattice::kMostBatches the next one begins anew. Throws
-// ProtocolError where the peer's product, label or messages are not those of this batch.
-void ciphertext_product(Party& party, ProductHalves& halves, i64 columns,
+// ProtocolError if the peer's product, label or messages are not those of this batch.
+void ciphertext_product(ot::Party& party, ProductHalves& halves, i64 columns,
                         std::span<const u64> weights, std::span<const u64> message,
                         std::span<u64> out);
-// Columns of full batches until halves are made anew.
-i64 rows_left(const ProductHalves& halves);
-void cost_ciphertext_product(CostMeter& meter, const CiphertextProduct& product, i64 batch,
+void cost_ciphertext_product(ot::CostMeter& meter, const CiphertextProduct& product, i64 batch,
                              i64 columns);
 
 // Bytes up and down of the beginning, which the first batch takes besides, and of a batch, without
-// those that truncate_reduce takes.
+// those that drop_last_bit takes.
 std::array<i64, 2> beginning_bytes(const CiphertextProduct& product);
 std::array<i64, 2> batch_bytes(const CiphertextProduct& product, i64 columns);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -9,7 +9,7 @@
 #include "twopc/product/dense.h"
 #include "twopc/product/vector_products.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr i64 kBatchWords = i64{1} << 22;  // operands and sums that are gathered at once
@@ -65,7 +65,7 @@ const u64* scatter(const IndexedProduct& p, const u64* sums, u64 mask, std::span
   return sums;
 }
 
-void cross_products(Party& party, const std::vector<IndexedProduct>& plan, const Roles& roles,
+void cross_products(ot::Party& party, const std::vector<IndexedProduct>& plan, const Roles& roles,
                     std::span<const u64> choices, std::span<const u64> correlations, int ell,
                     std::span<u64> out) {
   const bool chooses = roles.choosers[party.rank], sends = roles.choosers[1 - party.rank];
@@ -85,7 +85,7 @@ void cross_products(Party& party, const std::vector<IndexedProduct>& plan, const
   });
 }
 
-bool by_kernel(const ConvolutionShape& s, Operand in, Operand kernel, int ell,
+bool by_kernel(const linear::ConvolutionShape& s, Operand in, Operand kernel, int ell,
                ConvolutionChoice choice) {
   if (choice != ConvolutionChoice::automatic) return choice == ConvolutionChoice::kernel;
   const PlanSize size = plan_size(s);
@@ -95,12 +95,13 @@ bool by_kernel(const ConvolutionShape& s, Operand in, Operand kernel, int ell,
 
 }  // namespace
 
-void convolution(Party& party, Operand in_format, std::span<const u64> in, Operand kernel_format,
-                 std::span<const u64> kernel, const ConvolutionShape& shape, int ell,
-                 std::span<u64> out, ConvolutionChoice choice) {
+void convolution(ot::Party& party, Operand in_format, std::span<const u64> in,
+                 Operand kernel_format, std::span<const u64> kernel,
+                 const linear::ConvolutionShape& shape, int ell, std::span<u64> out,
+                 ConvolutionChoice choice) {
   expect_fits(in_format, ell);
   expect_fits(kernel_format, ell);
-  expect_valid(shape);
+  linear::expect_valid(shape);
   const bool has_in = holds(party.rank, in_format), has_kernel = holds(party.rank, kernel_format);
   expect(!has_in || std::ssize(in) == shape.in_count(),
          "convolution: input does not match the shape");
@@ -124,8 +125,8 @@ void convolution(Party& party, Operand in_format, std::span<const u64> in, Opera
   if (has_in && has_kernel) linear::add_convolution(pixels, weights, shape, ell, out);
 }
 
-void cost_convolution(CostMeter& meter, Operand in_format, Operand kernel_format,
-                      const ConvolutionShape& shape, int ell, ConvolutionChoice choice) {
+void cost_convolution(ot::CostMeter& meter, Operand in_format, Operand kernel_format,
+                      const linear::ConvolutionShape& shape, int ell, ConvolutionChoice choice) {
   const bool kernel_chooses = by_kernel(shape, in_format, kernel_format, ell, choice);
   const Roles r =
       kernel_chooses ? roles(kernel_format, in_format) : roles(in_format, kernel_format);
@@ -137,4 +138,4 @@ void cost_convolution(CostMeter& meter, Operand in_format, Operand kernel_format
   });
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -18,18 +18,19 @@
 #include "twopc/product/cross_terms.h"
 #include "twopc/product/operand.h"
 
-namespace privml {
+namespace privml::twopc {
 
 enum class ConvolutionChoice { automatic, pixels, kernel };
 
 // in: [batch, in_channels, height, width], kernel: [out_channels, in_channels / groups,
 // kernel_height, kernel_width], out: [batch, out_channels, out_height, out_width], all row-major.
 // Throws InvalidArgument on shapes, widths or lengths that do not fit.
-void convolution(Party& party, Operand in_format, std::span<const u64> in, Operand kernel_format,
-                 std::span<const u64> kernel, const ConvolutionShape& shape, int ell,
-                 std::span<u64> out, ConvolutionChoice choice = ConvolutionChoice::automatic);
-void cost_convolution(CostMeter& meter, Operand in_format, Operand kernel_format,
-                      const ConvolutionShape& shape, int ell,
+void convolution(ot::Party& party, Operand in_format, std::span<const u64> in,
+                 Operand kernel_format, std::span<const u64> kernel,
+                 const linear::ConvolutionShape& shape, int ell, std::span<u64> out,
+                 ConvolutionChoice choice = ConvolutionChoice::automatic);
+void cost_convolution(ot::CostMeter& meter, Operand in_format, Operand kernel_format,
+                      const linear::ConvolutionShape& shape, int ell,
                       ConvolutionChoice choice = ConvolutionChoice::automatic);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "lattice/scalar_product.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 using lattice::PackedChoice;
@@ -57,7 +57,7 @@ i64 place(const PhasedAxis& y, const PhasedAxis& x, i64 tile, i64 row, i64 colum
 }
 
 // Of one group.
-std::vector<lattice::Term> terms_of(const ConvolutionShape& shape, const PhasedAxis& y,
+std::vector<lattice::Term> terms_of(const linear::ConvolutionShape& shape, const PhasedAxis& y,
                                     const PhasedAxis& x) {
   const i64 wide = std::ssize(x.phases), phases = std::ssize(y.phases) * wide;
   std::vector<lattice::Term> terms;
@@ -72,26 +72,27 @@ std::vector<lattice::Term> terms_of(const ConvolutionShape& shape, const PhasedA
 // Nanoseconds of one core for a product of words and for a digit that is switched.
 constexpr double kWordProduct = 0.08, kDigit = 2e4;
 
-double predicted(const PackedProduct& product, const SwitchingSet& set, i64 byte_price) {
-  const PackedShape& shape = product.shape;
+double predicted(const PackedProduct& product, const lattice::SwitchingSet& set, i64 byte_price) {
+  const lattice::PackedShape& shape = product.shape;
   const auto [up, down] = packed_bytes_of(product);
   const double outputs = static_cast<double>(shape.outputs);
-  const double sums = static_cast<double>(shape.inner() * shape.count() * product.messages) +
-                      static_cast<double>(c1_work(product.choice, shape, product.messages));
+  const double sums =
+      static_cast<double>(shape.inner() * shape.count() * product.messages) +
+      static_cast<double>(lattice::c1_work(product.choice, shape, product.messages));
   const double switched = static_cast<double>(
       product.messages * lattice::switched_digits(set, product.choice.levels, shape.outputs));
   return static_cast<double>((up + down) * byte_price) + outputs * sums * kWordProduct +
          switched * kDigit;
 }
 
-ConvolutionLayout laid_out(const ConvolutionShape& shape, const PhasedAxis& y, const PhasedAxis& x,
-                           const PackedChoice& choice, u64 largest) {
+ConvolutionLayout laid_out(const linear::ConvolutionShape& shape, const PhasedAxis& y,
+                           const PhasedAxis& x, const lattice::PackedChoice& choice, u64 largest) {
   ConvolutionLayout layout{shape, y, x, 1, {choice, {}, 1}};
   const i64 tiles = layout.tiles(), most = choice.columns.set.n / choice.gap();
   layout.at_once = 1 + (most - positions(y, x, 1)) / (y.step * x.step);
   layout.product.messages = ceil_div(tiles, layout.at_once);
   layout.at_once = ceil_div(tiles, layout.product.messages);
-  PackedShape& packed = layout.product.shape;
+  lattice::PackedShape& packed = layout.product.shape;
   packed.rows = shape.in_channels * std::ssize(y.phases) * std::ssize(x.phases);
   packed.positions = positions(y, x, layout.at_once);
   packed.outputs = shape.out_channels;
@@ -105,7 +106,7 @@ ConvolutionLayout laid_out(const ConvolutionShape& shape, const PhasedAxis& y, c
   return layout;
 }
 
-// The fewest tiles of x whose lines fit, and of y then; 0 where none do.
+// The fewest tiles of x whose lines fit, and of y then; 0 if none do.
 i64 least_tiles(const PhasedAxis& axis, auto&& fits) {
   if (!fits(tiled(axis, axis.out))) return 0;
   i64 tiles = 1;
@@ -116,10 +117,10 @@ i64 least_tiles(const PhasedAxis& axis, auto&& fits) {
 }  // namespace
 
 std::optional<ConvolutionLayout> convolution_layout(const ConvolutionTask& task,
-                                                    const SwitchingSet& set) {
+                                                    const lattice::SwitchingSet& set) {
   const auto& [shape, kernel, ell, byte_price] = task;
   constexpr i64 kMoreTiles = 4;  // than are needed, which may leave less empty
-  expect_valid(shape);
+  linear::expect_valid(shape);
   const u64 largest = lattice::largest_weight(kernel.bits, kernel.is_signed);
   const i64 inner = shape.in_channels / shape.groups * shape.kernel_height * shape.kernel_width;
   if (shape.batch < 1 || inner > lattice::kMostInner || largest > lattice::kMostScalar)
@@ -203,4 +204,4 @@ void collect(const ConvolutionLayout& layout, std::span<const u64> results, std:
   }
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

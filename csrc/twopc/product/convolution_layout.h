@@ -14,7 +14,7 @@
 #include "twopc/product/operand.h"
 #include "twopc/product/packed_product.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // One axis of a convolution with the phases that its taps meet.
 struct PhasedAxis {
@@ -29,7 +29,7 @@ struct PhasedAxis {
 };
 
 struct ConvolutionLayout {
-  ConvolutionShape shape;
+  linear::ConvolutionShape shape;
   PhasedAxis y, x;
   i64 at_once = 1;  // tiles in one message
   PackedProduct product;
@@ -39,13 +39,13 @@ struct ConvolutionLayout {
 
 // A convolution as both parties know it.
 struct ConvolutionTask {
-  ConvolutionShape shape;
+  linear::ConvolutionShape shape;
   Operand kernel;
   int ell = 0;
   i64 byte_price = 8;  // nanoseconds that a byte takes on the link, against which work is weighed
 };
 
-// The layout of least predicted time; none where no parameters serve or a tile does not fit a
+// The layout of least predicted time; none if no parameters serve or a tile does not fit a
 // polynomial.
 std::optional<ConvolutionLayout> convolution_layout(const ConvolutionTask& task,
                                                     const lattice::SwitchingSet& set);
@@ -55,4 +55,4 @@ void lay_out(const ConvolutionLayout& layout, std::span<const u64> in, std::span
 // messages x outputs x places to [batch, out_channels, out_height, out_width].
 void collect(const ConvolutionLayout& layout, std::span<const u64> results, std::span<u64> out);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <map>
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr i64 kMaxColumns = i64{1} << 14;
@@ -15,11 +15,11 @@ struct Axis {
   i64 in, out, taps, stride, pad, dilation;
 };
 
-Axis vertical(const ConvolutionShape& s) {
+Axis vertical(const linear::ConvolutionShape& s) {
   return {s.height, s.out_height(), s.kernel_height, s.stride_y, s.pad_top, s.dilation_y};
 }
 
-Axis horizontal(const ConvolutionShape& s) {
+Axis horizontal(const linear::ConvolutionShape& s) {
   return {s.width, s.out_width(), s.kernel_width, s.stride_x, s.pad_left, s.dilation_x};
 }
 
@@ -76,7 +76,7 @@ void add_cut(std::vector<IndexedProduct>& plan, IndexedProduct product) {
 
 }  // namespace
 
-std::vector<IndexedProduct> plan_by_kernel(const ConvolutionShape& s) {
+std::vector<IndexedProduct> plan_by_kernel(const linear::ConvolutionShape& s) {
   const Axis y = vertical(s), x = horizontal(s);
   const i64 inner = s.in_channels / s.groups, outer = s.out_channels / s.groups;
   const i64 taps = y.taps * x.taps, plane = s.height * s.width, out_plane = y.out * x.out;
@@ -110,7 +110,7 @@ std::vector<IndexedProduct> plan_by_kernel(const ConvolutionShape& s) {
   return plan;
 }
 
-std::vector<IndexedProduct> plan_by_pixels(const ConvolutionShape& s) {
+std::vector<IndexedProduct> plan_by_pixels(const linear::ConvolutionShape& s) {
   const Axis y = vertical(s), x = horizontal(s);
   const i64 inner = s.in_channels / s.groups, outer = s.out_channels / s.groups;
   const i64 taps = y.taps * x.taps, plane = s.height * s.width, out_plane = y.out * x.out;
@@ -152,7 +152,7 @@ std::vector<IndexedProduct> plan_by_pixels(const ConvolutionShape& s) {
   return plan;
 }
 
-std::vector<ProductBlock> blocks_by_kernel(const ConvolutionShape& s) {
+std::vector<ProductBlock> blocks_by_kernel(const linear::ConvolutionShape& s) {
   const Axis y = vertical(s), x = horizontal(s);
   std::vector<ProductBlock> blocks;
   for (i64 g = 0; g < s.groups; ++g) {
@@ -167,7 +167,7 @@ std::vector<ProductBlock> blocks_by_kernel(const ConvolutionShape& s) {
   return blocks;
 }
 
-std::vector<ProductBlock> blocks_by_pixels(const ConvolutionShape& s) {
+std::vector<ProductBlock> blocks_by_pixels(const linear::ConvolutionShape& s) {
   const auto y_classes = inputs_by_taps(vertical(s)), x_classes = inputs_by_taps(horizontal(s));
   const i64 outer = s.out_channels / s.groups;
   std::vector<ProductBlock> blocks;
@@ -183,7 +183,7 @@ std::vector<ProductBlock> blocks_by_pixels(const ConvolutionShape& s) {
   return blocks;
 }
 
-PlanSize plan_size(const ConvolutionShape& s) {
+PlanSize plan_size(const linear::ConvolutionShape& s) {
   const Axis axes[] = {vertical(s), horizontal(s)};
   i64 meetings = 1;  // of a tap and an input, over both axes
   for (const Axis& axis : axes) {
@@ -197,4 +197,4 @@ PlanSize plan_size(const ConvolutionShape& s) {
           s.batch * s.out_channels * inner * meetings};
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

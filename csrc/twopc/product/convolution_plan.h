@@ -7,7 +7,7 @@
 #include "twopc/product/convolution.h"
 #include "twopc/product/vector_products.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // Choice operand (row, c) stands at choice_row[row] + c * choice_stride, correlation (c, column) at
 // correlation_column[column] + c * correlation_stride, and their sum over c < inner is added to
@@ -22,15 +22,15 @@ struct IndexedProduct {
 };
 
 // Per group and kernel tap: kernel words choose, the pixels that the tap meets are correlations.
-std::vector<IndexedProduct> plan_by_kernel(const ConvolutionShape& shape);
+std::vector<IndexedProduct> plan_by_kernel(const linear::ConvolutionShape& shape);
 
 // Per group and class of pixels that meet the same taps: pixels choose, those taps are
 // correlations.
-std::vector<IndexedProduct> plan_by_pixels(const ConvolutionShape& shape);
+std::vector<IndexedProduct> plan_by_pixels(const linear::ConvolutionShape& shape);
 
 // The sizes of the products of either plan, in its order, without their places.
-std::vector<ProductBlock> blocks_by_kernel(const ConvolutionShape& shape);
-std::vector<ProductBlock> blocks_by_pixels(const ConvolutionShape& shape);
+std::vector<ProductBlock> blocks_by_kernel(const linear::ConvolutionShape& shape);
+std::vector<ProductBlock> blocks_by_pixels(const linear::ConvolutionShape& shape);
 
 // What cross_term_bits() needs to compare both plans: choice operands of each and products in
 // either.
@@ -39,6 +39,6 @@ struct PlanSize {
   i64 pixel_choices = 0;
   i64 elements = 0;
 };
-PlanSize plan_size(const ConvolutionShape& shape);
+PlanSize plan_size(const linear::ConvolutionShape& shape);
 
-}  // namespace privml
+}  // namespace privml::twopc

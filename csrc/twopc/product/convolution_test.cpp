@@ -8,13 +8,13 @@
 #include "twopc/product/dense.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 // The definition, loop by loop.
-Words direct(const Words& in, const Words& kernel, const ConvolutionShape& s, int ell) {
+Words direct(const Words& in, const Words& kernel, const linear::ConvolutionShape& s, int ell) {
   Words out(s.out_count());
   const i64 inner = s.in_channels / s.groups, outer = s.out_channels / s.groups;
   i64 place = 0;
@@ -45,13 +45,13 @@ Both<Words> placed(const Words& values, const Operand& format, u64 seed) {
   return words;
 }
 
-void expect_convolution(Operand fin, Operand fkernel, const ConvolutionShape& shape, int ell,
-                        ConvolutionChoice choice, const OtKind& ot = {}) {
+void expect_convolution(Operand fin, Operand fkernel, const linear::ConvolutionShape& shape,
+                        int ell, ConvolutionChoice choice, const OtKind& ot = {}) {
   const Words in = random_words(shape.in_count(), fin.bits, 1);
   const Words kernel = random_words(shape.kernel_count(), fkernel.bits, 2);
   const Both<Words> ins = placed(in, fin, 3), kernels = placed(kernel, fkernel, 4);
   Both<Words> out{Words(shape.out_count(), 5), Words(shape.out_count(), 5)};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     convolution(party, fin, ins[party.rank], fkernel, kernels[party.rank], shape, ell,
                 out[party.rank], choice);
   });
@@ -59,12 +59,12 @@ void expect_convolution(Operand fin, Operand fkernel, const ConvolutionShape& sh
       direct(ring_elements(in, {fin.bits, fin.is_signed}, ell),
              ring_elements(kernel, {fkernel.bits, fkernel.is_signed}, ell), shape, ell);
   ASSERT_EQ(reconstruct(out, ell), expected);
-  expect_cost_equals(outcome,
-                     [&](CostMeter& m) { cost_convolution(m, fin, fkernel, shape, ell, choice); });
+  expect_cost_equals(
+      outcome, [&](ot::CostMeter& m) { cost_convolution(m, fin, fkernel, shape, ell, choice); });
 }
 
-std::vector<ConvolutionShape> shapes() {
-  std::vector<ConvolutionShape> list;
+std::vector<linear::ConvolutionShape> shapes() {
+  std::vector<linear::ConvolutionShape> list;
   const auto add = [&](i64 batch, i64 c, i64 h, i64 w, i64 o, i64 kh, i64 kw, i64 groups, i64 sy,
                        i64 sx, i64 pt, i64 pl, i64 pb, i64 pr, i64 dy, i64 dx) {
     list.push_back({batch, c, h, w, o, kh, kw, groups, sy, sx, pt, pl, pb, pr, dy, dx});
@@ -81,7 +81,7 @@ std::vector<ConvolutionShape> shapes() {
 }
 
 TEST(Convolution, ShapesPlacementsAndChoices) {
-  for (const ConvolutionShape& shape : shapes())
+  for (const linear::ConvolutionShape& shape : shapes())
     for (int ell : {9, 32, 40})
       for (int in_owner : {kShared, 1})
         for (int kernel_owner : {kShared, 0})
@@ -93,15 +93,15 @@ TEST(Convolution, ShapesPlacementsAndChoices) {
 }
 
 TEST(Convolution, OneOwnerIsLocal) {
-  const ConvolutionShape shape{1, 2, 4, 4, 2, 3, 3};
+  const linear::ConvolutionShape shape{1, 2, 4, 4, 2, 3, 3};
   expect_convolution({1, 8, true}, {1, 8, true}, shape, 32, ConvolutionChoice::automatic);
-  CostMeter meter{RcotCost{"ideal", 0, 1, 1}};
+  ot::CostMeter meter{ot::RcotCost{"ideal", 0, 1, 1}};
   cost_convolution(meter, {1, 8, true}, {1, 8, true}, shape, 32);
   EXPECT_EQ(meter.bytes[0] + meter.bytes[1], 0);
 }
 
 TEST(Convolution, PlansSkipPaddingAndMeetEveryProductOnce) {
-  for (const ConvolutionShape& s : shapes()) {
+  for (const linear::ConvolutionShape& s : shapes()) {
     const PlanSize size = plan_size(s);
     for (const auto& plan : {plan_by_kernel(s), plan_by_pixels(s)}) {
       i64 elements = 0;
@@ -121,21 +121,21 @@ TEST(Convolution, ProductsAreCountedWithoutTheirPlaces) {
       EXPECT_EQ(plan[i].columns(), blocks[i].length);
     }
   };
-  std::vector<ConvolutionShape> all = shapes();
+  std::vector<linear::ConvolutionShape> all = shapes();
   all.push_back({3, 2, 130, 130, 4, 3, 3});  // whose messages are cut
-  for (const ConvolutionShape& s : all) {
+  for (const linear::ConvolutionShape& s : all) {
     expect_alike(plan_by_kernel(s), blocks_by_kernel(s));
     expect_alike(plan_by_pixels(s), blocks_by_pixels(s));
   }
 }
 
 TEST(Convolution, LongMessagesAreCut) {
-  ConvolutionShape shape{1, 1, 130, 130, 1, 1, 1};
+  linear::ConvolutionShape shape{1, 1, 130, 130, 1, 1, 1};
   expect_convolution({kShared, 10, true}, {0, 2, true}, shape, 10, ConvolutionChoice::kernel);
 }
 
 TEST(Convolution, OverSoftSpoken) {
-  ConvolutionShape shape{1, 2, 8, 8, 3, 3, 3};
+  linear::ConvolutionShape shape{1, 2, 8, 8, 3, 3, 3};
   shape.pad_top = shape.pad_left = shape.pad_bottom = shape.pad_right = 1;
   for (ConvolutionChoice choice : {ConvolutionChoice::pixels, ConvolutionChoice::kernel})
     expect_convolution({kShared, 32, true}, {0, 12, true}, shape, 32, choice, {false, 4});
@@ -143,8 +143,8 @@ TEST(Convolution, OverSoftSpoken) {
 
 TEST(Convolution, RefusesShapesThatDoNotFit) {
   Words in(16), kernel(9), out(4);
-  run_parties({}, [&](Party& party) {
-    const auto run = [&](const ConvolutionShape& shape) {
+  run_parties({}, [&](ot::Party& party) {
+    const auto run = [&](const linear::ConvolutionShape& shape) {
       convolution(party, {kShared, 32}, in, {kShared, 32}, kernel, shape, 32, out);
     };
     EXPECT_THROW(run({1, 1, 4, 4, 1, 3, 2}), InvalidArgument);
@@ -155,4 +155,4 @@ TEST(Convolution, RefusesShapesThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

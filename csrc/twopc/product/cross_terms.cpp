@@ -10,7 +10,7 @@
 #include "twopc/product/dense.h"
 #include "twopc/product/vector_products.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr i64 kChunkElements = i64{1} << 16;
@@ -55,17 +55,19 @@ i64 chunk_elements(const Direction& d, i64 chunk_factor) {
 struct Piece {
   i64 first = 0, count = 0;
   AlignedVector<u8> choices;
-  WipedVector<Block> t, q;
+  WipedVector<crypto::Block> t, q;
 };
 
-// One chunk: x are this party's choice operands, y its correlations; either may be empty.
+// One chunk: x are this party's choice operands, y its correlations; either may be empty. Shares
+// of products in which it chooses are added to `received`, the others to `sent`, which may be the
+// same words.
 struct Chunk {
   std::span<const u64> x, y;
   Direction d;
-  std::span<u64> out;
+  std::span<u64> received, sent;
 };
 
-void write_choices(Party& party, const Chunk& chunk, Piece& piece) {
+void write_choices(ot::Party& party, const Chunk& chunk, Piece& piece) {
   if (chunk.x.empty()) return;
   const i64 n = piece.count;
   piece.choices.resize(n * chunk.d.bits);
@@ -73,67 +75,83 @@ void write_choices(Party& party, const Chunk& chunk, Piece& piece) {
   for (int bit = 0; bit < chunk.d.bits; ++bit)
     for (i64 k = 0; k < n; ++k)
       piece.choices[bit * n + k] = static_cast<u8>((chunk.x[piece.first + k] >> bit) & 1);
-  choose_receive(party, piece.choices, piece.t.data());
+  ot::choose_receive(party, piece.choices, piece.t.data());
 }
 
-void read_choices(Party& party, const Chunk& chunk, Piece& piece) {
+void read_choices(ot::Party& party, const Chunk& chunk, Piece& piece) {
   if (chunk.y.empty()) return;
   piece.q.resize(piece.count * chunk.d.bits);
-  choose_send(party, piece.q.data(), std::ssize(piece.q));
+  ot::choose_send(party, piece.q.data(), std::ssize(piece.q));
 }
 
-void write_stream(Party& party, const Chunk& chunk, const Piece& piece, AlignedVector<u64>& share) {
+void write_stream(ot::Party& party, const Chunk& chunk, const Piece& piece,
+                  AlignedVector<u64>& share) {
   if (chunk.y.empty()) return;
   const i64 n = piece.count;
   share.resize(n);
   for (int bit = 0; bit < chunk.d.bits; ++bit) {
-    additive_send(party, piece.q.data() + bit * n, chunk.y.subspan(piece.first, n), 1,
-                  chunk.d.ell - bit, share);
-    accumulate(chunk.out.subspan(piece.first, n), share, chunk.d, bit);
+    ot::additive_send(party, piece.q.data() + bit * n, chunk.y.subspan(piece.first, n), 1,
+                      chunk.d.ell - bit, share);
+    accumulate(chunk.sent.subspan(piece.first, n), share, chunk.d, bit);
   }
 }
 
-void read_stream(Party& party, const Chunk& chunk, const Piece& piece, AlignedVector<u64>& share) {
+void read_stream(ot::Party& party, const Chunk& chunk, const Piece& piece,
+                 AlignedVector<u64>& share) {
   if (chunk.x.empty()) return;
   const i64 n = piece.count;
   share.resize(n);
   for (int bit = 0; bit < chunk.d.bits; ++bit) {
     const std::span<const u8> plane{piece.choices.data() + bit * n, static_cast<size_t>(n)};
-    additive_receive(party, piece.t.data() + bit * n, plane, 1, chunk.d.ell - bit, share);
-    accumulate(chunk.out.subspan(piece.first, n), share, chunk.d, bit);
+    ot::additive_receive(party, piece.t.data() + bit * n, plane, 1, chunk.d.ell - bit, share);
+    accumulate(chunk.received.subspan(piece.first, n), share, chunk.d, bit);
   }
 }
 
-// The next piece's choices travel with this piece's stream.
-void run_chunk(Party& party, const Chunk& chunk) {
-  const i64 n = std::ssize(chunk.out), step = piece_elements(chunk.d, party.chunk_factor);
+void call(const std::function<void()>& function) {
+  if (function) function();
+}
+
+// The next piece's choices travel with this piece's stream. A companion draws correlations of its
+// first messages before the choices do.
+void run_chunk(ot::Party& party, const Chunk& chunk, const Companion& companion) {
+  const i64 n = std::ssize(chunk.sent), step = piece_elements(chunk.d, party.chunk_factor);
   const i64 cots = n * chunk.d.bits;
-  reserve(party, chunk.y.empty() ? 0 : cots, chunk.x.empty() ? 0 : cots);
-  std::fill(chunk.out.begin(), chunk.out.end(), 0);
+  ot::reserve(party, chunk.y.empty() ? 0 : cots, chunk.x.empty() ? 0 : cots);
+  std::ranges::fill(chunk.sent, 0);
+  std::ranges::fill(chunk.received, 0);
   AlignedVector<u64> share;
   Piece current, next;
   current.count = std::min(step, n);
+  call(companion.write_first);
   write_choices(party, chunk, current);
+  call(companion.read_first);
   read_choices(party, chunk, current);
   while (current.count > 0) {
     next.first = current.first + current.count;
     next.count = std::min(step, n - next.first);
     write_stream(party, chunk, current, share);
     write_choices(party, chunk, next);
+    if (next.count == 0) call(companion.write_last);
     read_stream(party, chunk, current, share);
     read_choices(party, chunk, next);
+    if (next.count == 0) call(companion.read_last);
     std::swap(current, next);
   }
-  for (u64& word : chunk.out) word &= low_mask(chunk.d.ell);
+  for (u64& word : chunk.sent) word &= low_mask(chunk.d.ell);
+  for (u64& word : chunk.received) word &= low_mask(chunk.d.ell);
 }
 
-void run(Party& party, std::span<const u64> x, std::span<const u64> y, const Direction& d,
-         std::span<u64> out) {
+void run(ot::Party& party, std::span<const u64> x, std::span<const u64> y, const Direction& d,
+         std::span<u64> out, const Companion& companion) {
   const i64 n = std::ssize(out), step = chunk_elements(d, party.chunk_factor);
   for (i64 first = 0; first < n; first += step) {
     const i64 count = std::min(step, n - first);
-    run_chunk(party, {x.empty() ? x : x.subspan(first, count),
-                      y.empty() ? y : y.subspan(first, count), d, out.subspan(first, count)});
+    const std::span<u64> part = out.subspan(first, count);
+    run_chunk(party,
+              {x.empty() ? x : x.subspan(first, count), y.empty() ? y : y.subspan(first, count), d,
+               part, part},
+              companion);
   }
 }
 
@@ -144,7 +162,8 @@ i64 stream_bytes(i64 count, const Direction& d) {
 }
 
 // Mirrors run(); senders[r]: party r sends streams, so the other one sends choices.
-void cost(CostMeter& meter, std::array<bool, 2> senders, i64 n, const Direction& d) {
+void cost(ot::CostMeter& meter, std::array<bool, 2> senders, i64 n, const Direction& d,
+          CompanionFlights flights) {
   const auto draw = [&](i64 count) {
     for (int sender : {0, 1})
       if (senders[sender]) meter.draw(sender, count * d.bits);
@@ -157,12 +176,13 @@ void cost(CostMeter& meter, std::array<bool, 2> senders, i64 n, const Direction&
     meter.reserve(senders[0] ? size * d.bits : 0, senders[1] ? size * d.bits : 0);
     i64 current = std::min(step, size);
     const i64 choices = draw(current);
-    meter.exchange(senders[1] ? choices : 0, senders[0] ? choices : 0);
+    cost_flight(meter, Flight{senders[1] ? choices : 0, senders[0] ? choices : 0} + flights.first);
     for (i64 done = current; current > 0;) {
       const i64 next = std::min(step, size - done), stream = stream_bytes(current, d),
                 more = draw(next);
-      meter.exchange((senders[0] ? stream : 0) + (senders[1] ? more : 0),
-                     (senders[1] ? stream : 0) + (senders[0] ? more : 0));
+      const Flight streams{(senders[0] ? stream : 0) + (senders[1] ? more : 0),
+                           (senders[1] ? stream : 0) + (senders[0] ? more : 0)};
+      cost_flight(meter, next == 0 ? streams + flights.last : streams);
       done += next;
       current = next;
     }
@@ -189,41 +209,66 @@ ChoiceSide choose_side(const MatrixShape& shape, KnownFormat left, KnownFormat r
   return by_left <= by_right ? ChoiceSide::left : ChoiceSide::right;
 }
 
-void cross_term(Party& party, int left_holder, std::span<const u64> mine, KnownFormat left,
-                KnownFormat right, int ell, ChoiceSide side, std::span<u64> out) {
+void cross_term(ot::Party& party, int left_holder, std::span<const u64> mine, KnownFormat left,
+                KnownFormat right, int ell, ChoiceSide side, std::span<u64> out,
+                const Companion& companion) {
   check(left, right, ell);
   expect(mine.size() == out.size(), "cross_term: operand and output lengths differ");
   const bool by_left = choose_left(left, right, ell, side);
   const bool is_left = party.rank == left_holder;
   const Direction d = direction(by_left ? left : right, ell);
   if (is_left == by_left) {
-    run(party, mine, {}, d, out);
+    run(party, mine, {}, d, out, companion);
   } else {
-    run(party, {}, ring_elements(mine, is_left ? left : right, ell), d, out);
+    run(party, {}, ring_elements(mine, is_left ? left : right, ell), d, out, companion);
   }
 }
 
-void cost_cross_term(CostMeter& meter, int left_holder, i64 count, KnownFormat left,
-                     KnownFormat right, int ell, ChoiceSide side) {
+void cost_cross_term(ot::CostMeter& meter, int left_holder, i64 count, KnownFormat left,
+                     KnownFormat right, int ell, ChoiceSide side, CompanionFlights flights) {
   const bool by_left = choose_left(left, right, ell, side);
   const int sender = by_left ? 1 - left_holder : left_holder;
-  cost(meter, {sender == 0, sender == 1}, count, direction(by_left ? left : right, ell));
+  cost(meter, {sender == 0, sender == 1}, count, direction(by_left ? left : right, ell), flights);
 }
 
-void cross_terms(Party& party, std::span<const u64> x, std::span<const u64> y, KnownFormat left,
-                 KnownFormat right, int ell, std::span<u64> out) {
+void cross_terms(ot::Party& party, std::span<const u64> x, std::span<const u64> y, KnownFormat left,
+                 KnownFormat right, int ell, std::span<u64> out, const Companion& companion) {
   check(left, right, ell);
   expect(x.size() == out.size() && y.size() == out.size(), "cross_terms: lengths differ");
   if (choose_left(left, right, ell, ChoiceSide::automatic)) {
-    run(party, x, ring_elements(y, right, ell), direction(left, ell), out);
+    run(party, x, ring_elements(y, right, ell), direction(left, ell), out, companion);
   } else {
-    run(party, y, ring_elements(x, left, ell), direction(right, ell), out);
+    run(party, y, ring_elements(x, left, ell), direction(right, ell), out, companion);
   }
 }
 
-void cost_cross_terms(CostMeter& meter, i64 count, KnownFormat left, KnownFormat right, int ell) {
+void cost_cross_terms(ot::CostMeter& meter, i64 count, KnownFormat left, KnownFormat right, int ell,
+                      CompanionFlights flights) {
   const bool by_left = choose_left(left, right, ell, ChoiceSide::automatic);
-  cost(meter, {true, true}, count, direction(by_left ? left : right, ell));
+  cost(meter, {true, true}, count, direction(by_left ? left : right, ell), flights);
+}
+
+// Product k of one direction runs beside product half + k of the other; of an odd number the last
+// one runs beside a product of nothing.
+void own_cross_terms(ot::Party& party, std::span<const u64> x, int bits, int ell,
+                     std::span<u64> out, const Companion& companion) {
+  check({bits, false}, {bits, false}, ell);
+  expect(x.size() == out.size(), "own_cross_terms: operand and output lengths differ");
+  if (x.empty()) return;
+  const Halves part = halves(party.rank, std::ssize(x));
+  const i64 half = first_half(std::ssize(x));
+  std::vector<u64> chosen(half, 0), carried(half, 0), received(half), sent(half);
+  for (i64 k = 0; k < part.receive_count; ++k) chosen[k] = x[part.receive_begin + k];
+  for (i64 k = 0; k < part.send_count; ++k) carried[k] = x[part.send_begin + k] & low_mask(bits);
+  run_chunk(party, {chosen, carried, direction({bits, false}, ell), received, sent}, companion);
+  std::copy_n(received.begin(), part.receive_count, out.begin() + part.receive_begin);
+  std::copy_n(sent.begin(), part.send_count, out.begin() + part.send_begin);
+}
+
+void cost_own_cross_terms(ot::CostMeter& meter, i64 count, int bits, int ell,
+                          CompanionFlights flights) {
+  if (count > 0)
+    cost(meter, {true, true}, first_half(count), direction({bits, false}, ell), flights);
 }
 namespace {
 
@@ -251,7 +296,7 @@ std::vector<u64> prepared(std::span<const u64> words, bool is_left, const Orient
                  : transposed(operand, shape.inner, shape.columns);
 }
 
-void run_matrix(Party& party, const std::vector<u64>& left, const std::vector<u64>& right,
+void run_matrix(ot::Party& party, const std::vector<u64>& left, const std::vector<u64>& right,
                 const Orientation& o, const MatrixShape& shape, std::span<u64> out) {
   vector_products(party, {&o.block, 1}, o.format, o.by_left ? left : right,
                   o.by_left ? right : left, out);
@@ -262,7 +307,7 @@ void run_matrix(Party& party, const std::vector<u64>& left, const std::vector<u6
 
 }  // namespace
 
-void matrix_cross_term(Party& party, int left_holder, std::span<const u64> mine,
+void matrix_cross_term(ot::Party& party, int left_holder, std::span<const u64> mine,
                        const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell,
                        ChoiceSide side, std::span<u64> out) {
   const bool is_left = party.rank == left_holder;
@@ -278,14 +323,14 @@ void matrix_cross_term(Party& party, int left_holder, std::span<const u64> mine,
   }
 }
 
-void cost_matrix_cross_term(CostMeter& meter, int left_holder, const MatrixShape& shape,
+void cost_matrix_cross_term(ot::CostMeter& meter, int left_holder, const MatrixShape& shape,
                             KnownFormat left, KnownFormat right, int ell, ChoiceSide side) {
   const Orientation o = orient(shape, left, right, ell, side);
   const int sender = o.by_left ? 1 - left_holder : left_holder;
   cost_vector_products(meter, {sender == 0, sender == 1}, {&o.block, 1}, o.format);
 }
 
-void matrix_cross_terms(Party& party, std::span<const u64> x, std::span<const u64> y,
+void matrix_cross_terms(ot::Party& party, std::span<const u64> x, std::span<const u64> y,
                         const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell,
                         ChoiceSide side, std::span<u64> out) {
   expect(std::ssize(x) == shape.rows * shape.inner &&
@@ -297,10 +342,10 @@ void matrix_cross_terms(Party& party, std::span<const u64> x, std::span<const u6
              prepared(y, false, o, shape, right, ell), o, shape, out);
 }
 
-void cost_matrix_cross_terms(CostMeter& meter, const MatrixShape& shape, KnownFormat left,
+void cost_matrix_cross_terms(ot::CostMeter& meter, const MatrixShape& shape, KnownFormat left,
                              KnownFormat right, int ell, ChoiceSide side) {
   const Orientation o = orient(shape, left, right, ell, side);
   cost_vector_products(meter, {true, true}, {&o.block, 1}, o.format);
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -15,10 +15,13 @@
 // Source         Gilboa (Crypto 1999); SiRNN (Rathee et al., S&P 2021), appendix D, Algorithm 4.
 #pragma once
 
+#include <functional>
+
 #include "ot/cost.h"
 #include "ot/party.h"
+#include "twopc/session/flight.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // How the words of an operand known to one party are read: `bits` low bits, 1..64, as an unsigned
 // number or in two's complement. Higher bits of a word are ignored.
@@ -49,32 +52,51 @@ i64 cross_term_bits(i64 choices, i64 elements, int choice_bits, int ell);
 // The cheaper side of a matrix product, never `automatic`.
 ChoiceSide choose_side(const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell);
 
+// Messages of others in an elementwise product's flights: what is written and read with the first
+// choices, before them, and with the last stream, behind it. For products of at most kChunk
+// elements times the chunk factor, whose correlations are reserved with those of the companion.
+struct Companion {
+  std::function<void()> write_first, read_first, write_last, read_last;
+};
+struct CompanionFlights {
+  Flight first, last;
+};
+
 // Elementwise. `mine` is x at party `left_holder` and y at the other party; out has the same
 // length. Throws InvalidArgument on widths outside 1..64 or lengths that differ.
-void cross_term(Party& party, int left_holder, std::span<const u64> mine, KnownFormat left,
-                KnownFormat right, int ell, ChoiceSide side, std::span<u64> out);
-void cost_cross_term(CostMeter& meter, int left_holder, i64 count, KnownFormat left,
-                     KnownFormat right, int ell, ChoiceSide side);
+void cross_term(ot::Party& party, int left_holder, std::span<const u64> mine, KnownFormat left,
+                KnownFormat right, int ell, ChoiceSide side, std::span<u64> out,
+                const Companion& companion = {});
+void cost_cross_term(ot::CostMeter& meter, int left_holder, i64 count, KnownFormat left,
+                     KnownFormat right, int ell, ChoiceSide side, CompanionFlights flights = {});
 
 // Both cross terms of a product of shared values, x_0 * y_1 + x_1 * y_0, in one exchange of choices
 // and one of streams: each party passes its own words of x (left) and y (right).
-void cross_terms(Party& party, std::span<const u64> x, std::span<const u64> y, KnownFormat left,
-                 KnownFormat right, int ell, std::span<u64> out);
-void cost_cross_terms(CostMeter& meter, i64 count, KnownFormat left, KnownFormat right, int ell);
+void cross_terms(ot::Party& party, std::span<const u64> x, std::span<const u64> y, KnownFormat left,
+                 KnownFormat right, int ell, std::span<u64> out, const Companion& companion = {});
+void cost_cross_terms(ot::CostMeter& meter, i64 count, KnownFormat left, KnownFormat right, int ell,
+                      CompanionFlights flights = {});
+
+// x_0[k] * x_1[k] of unsigned words of `bits` bits, one cross term for each, in the same two
+// flights; each party sends streams for one half.
+void own_cross_terms(ot::Party& party, std::span<const u64> x, int bits, int ell,
+                     std::span<u64> out, const Companion& companion = {});
+void cost_own_cross_terms(ot::CostMeter& meter, i64 count, int bits, int ell,
+                          CompanionFlights flights = {});
 
 // Matrix product. `mine` is the left matrix at party `left_holder` and the right matrix at the
 // other party; out is rows x columns.
-void matrix_cross_term(Party& party, int left_holder, std::span<const u64> mine,
+void matrix_cross_term(ot::Party& party, int left_holder, std::span<const u64> mine,
                        const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell,
                        ChoiceSide side, std::span<u64> out);
-void cost_matrix_cross_term(CostMeter& meter, int left_holder, const MatrixShape& shape,
+void cost_matrix_cross_term(ot::CostMeter& meter, int left_holder, const MatrixShape& shape,
                             KnownFormat left, KnownFormat right, int ell, ChoiceSide side);
 
 // Both cross terms of a product of shared matrices: each party passes its own words of x and y.
-void matrix_cross_terms(Party& party, std::span<const u64> x, std::span<const u64> y,
+void matrix_cross_terms(ot::Party& party, std::span<const u64> x, std::span<const u64> y,
                         const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell,
                         ChoiceSide side, std::span<u64> out);
-void cost_matrix_cross_terms(CostMeter& meter, const MatrixShape& shape, KnownFormat left,
+void cost_matrix_cross_terms(ot::CostMeter& meter, const MatrixShape& shape, KnownFormat left,
                              KnownFormat right, int ell, ChoiceSide side);
 
-}  // namespace privml
+}  // namespace privml::twopc

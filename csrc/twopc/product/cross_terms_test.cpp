@@ -7,17 +7,17 @@
 #include "twopc/product/dense.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 u64 value_of(u64 word, KnownFormat format) { return ring_elements({&word, 1}, format, 64)[0]; }
 
 void expect_elementwise(const Words& x, const Words& y, KnownFormat left, KnownFormat right,
                         int ell, int holder, ChoiceSide side, const OtKind& ot = {}) {
   Both<Words> out{Words(x.size()), Words(x.size())};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     cross_term(party, holder, party.rank == holder ? x : y, left, right, ell, side,
                out[party.rank]);
   });
@@ -25,7 +25,7 @@ void expect_elementwise(const Words& x, const Words& y, KnownFormat left, KnownF
   for (size_t i = 0; i < x.size(); ++i)
     ASSERT_EQ(product[i], (value_of(x[i], left) * value_of(y[i], right)) & low_mask(ell))
         << left.bits << " " << right.bits << " " << ell << " at " << i;
-  expect_cost_equals(outcome, [&](CostMeter& m) {
+  expect_cost_equals(outcome, [&](ot::CostMeter& m) {
     cost_cross_term(m, holder, std::ssize(x), left, right, ell, side);
   });
 }
@@ -68,7 +68,7 @@ TEST(CrossTerm, OverSoftSpoken) {
 TEST(CrossTerm, NothingAndBadArguments) {
   expect_elementwise({}, {}, {8, true}, {8, true}, 16, 0, ChoiceSide::automatic);
   Words word{1}, out(1);
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     Words none;
     EXPECT_THROW(cross_term(party, 0, word, {65, true}, {8, true}, 16, ChoiceSide::left, out),
                  InvalidArgument);
@@ -85,14 +85,14 @@ TEST(CrossTerms, BothDirections) {
       const Both<Words> x{random_words(count, m, 1), random_words(count, m, 2)};
       const Both<Words> y{random_words(count, n, 3), random_words(count, n, 4)};
       Both<Words> out{Words(count), Words(count)};
-      const Outcome outcome = run_parties({}, [&](Party& party) {
+      const Outcome outcome = run_parties({}, [&](ot::Party& party) {
         cross_terms(party, x[party.rank], y[party.rank], {m, false}, {n, false}, ell,
                     out[party.rank]);
       });
       const Words sum = reconstruct(out, ell);
       for (i64 i = 0; i < count; ++i)
         ASSERT_EQ(sum[i], (x[0][i] * y[1][i] + x[1][i] * y[0][i]) & low_mask(ell));
-      expect_cost_equals(outcome, [&](CostMeter& meter) {
+      expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
         cost_cross_terms(meter, count, {m, false}, {n, false}, ell);
       });
     }
@@ -105,7 +105,7 @@ void expect_matrix(const MatrixShape& shape, KnownFormat left, KnownFormat right
   const Words y = random_words(shape.inner * shape.columns, right.bits, 12);
   const i64 size = shape.rows * shape.columns;
   Both<Words> out{Words(size, 99), Words(size, 99)};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     matrix_cross_term(party, holder, party.rank == holder ? x : y, shape, left, right, ell, side,
                       out[party.rank]);
   });
@@ -117,7 +117,7 @@ void expect_matrix(const MatrixShape& shape, KnownFormat left, KnownFormat right
             value_of(x[r * shape.inner + b], left) * value_of(y[b * shape.columns + c], right);
   for (u64& word : expected) word &= low_mask(ell);
   ASSERT_EQ(reconstruct(out, ell), expected);
-  expect_cost_equals(outcome, [&](CostMeter& m) {
+  expect_cost_equals(outcome, [&](ot::CostMeter& m) {
     cost_matrix_cross_term(m, holder, shape, left, right, ell, side);
   });
 }
@@ -171,4 +171,4 @@ TEST(Dense, ProductAgainstSchoolbook) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -5,7 +5,7 @@
 
 #include "linear/product.h"
 
-namespace privml {
+namespace privml::twopc {
 
 std::vector<u64> ring_elements(std::span<const u64> words, KnownFormat format, int ell) {
   std::vector<u64> out(words.size());
@@ -39,4 +39,4 @@ void add_product(std::span<const u64> x, std::span<const u64> y, const MatrixSha
                       {out.data(), out_rows, columns});
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -6,7 +6,7 @@
 
 #include "twopc/product/cross_terms.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // The words of a known operand as elements of Z_{2^ell}: sign- or zero-extended, or reduced.
 std::vector<u64> ring_elements(std::span<const u64> words, KnownFormat format, int ell);
@@ -18,4 +18,4 @@ std::vector<u64> transposed(std::span<const u64> matrix, i64 rows, i64 columns);
 void add_product(std::span<const u64> x, std::span<const u64> y, const MatrixShape& shape, int ell,
                  std::span<u64> out);
 
-}  // namespace privml
+}  // namespace privml::twopc

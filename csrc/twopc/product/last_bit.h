@@ -13,12 +13,14 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // high: h_b, of which only `bits` bits count; last: l_b. Throws InvalidArgument on widths or
 // lengths that do not fit.
-void drop_last_bit(Party& party, std::span<const u64> high, std::span<const u8> last, int bits,
+void drop_last_bit(ot::Party& party, std::span<const u64> high, std::span<const u8> last, int bits,
                    std::span<u64> out);
-void cost_drop_last_bit(CostMeter& meter, i64 n, int bits);
+// The same of shares in one word, for bits up to 63.
+void drop_last_bit(ot::Party& party, std::span<const u64> x, int bits, std::span<u64> out);
+void cost_drop_last_bit(ot::CostMeter& meter, i64 n, int bits);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -6,15 +6,15 @@
 #include "base/error.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 Both<Words> dropped(int bits, const Both<Words>& high, const Both<std::vector<u8>>& last,
                     const OtKind& ot = {}) {
   Both<Words> out{Words(high[0].size()), Words(high[0].size())};
-  run_parties(ot, [&](Party& party) {
+  run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
     drop_last_bit(party, high[r], last[r], bits, out[r]);
   });
@@ -60,19 +60,19 @@ TEST(DropLastBit, CostsEqualTheLedger) {
   expect_costs_equal([](i64 n) {
     std::vector<CostRow> rows;
     for (const int bits : {1, 32, 64})
-      rows.push_back({[n, bits](Party& party) {
+      rows.push_back({[n, bits](ot::Party& party) {
                         const Words high(n, 3);
                         const std::vector<u8> last(n, 1);
                         Words out(n);
                         drop_last_bit(party, high, last, bits, out);
                       },
-                      [n, bits](CostMeter& meter) { cost_drop_last_bit(meter, n, bits); }});
+                      [n, bits](ot::CostMeter& meter) { cost_drop_last_bit(meter, n, bits); }});
     return rows;
   });
 }
 
 TEST(DropLastBit, RefusesWhatDoesNotFit) {
-  run_parties({}, [](Party& party) {
+  run_parties({}, [](ot::Party& party) {
     const Words high(2);
     const std::vector<u8> last(2), longer(3);
     Words out(2);
@@ -83,4 +83,4 @@ TEST(DropLastBit, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

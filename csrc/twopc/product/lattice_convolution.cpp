@@ -8,7 +8,7 @@
 #include "twopc/product/dense.h"
 #include "twopc/product/preprocessing.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 using lattice::Digest;
@@ -21,13 +21,13 @@ ConvolutionLayout layout_for(const ConvolutionTask& task, const lattice::Switchi
   return *layout;
 }
 
-void expect_kernel(const Party& party, const KernelUse& use) {
+void expect_kernel(const ot::Party& party, const KernelUse& use) {
   const bool owns = party.rank == use.task.kernel.owner;
   expect(std::ssize(use.words) == (owns ? use.task.shape.kernel_count() : 0),
          "lattice: the kernel does not match the shape");
 }
 
-void expect_images(const Party& party, Operand format, std::span<const u64> in,
+void expect_images(const ot::Party& party, Operand format, std::span<const u64> in,
                    const KernelUse& use, std::span<u64> out) {
   expect_fits(format, use.task.ell);
   expect(format.owner != use.task.kernel.owner, "lattice: one party owns both operands");
@@ -43,7 +43,7 @@ std::vector<u64> scalars(const KernelUse& use) {
 }
 
 // `images` are the client's.
-void multiply(Party& party, PackingKeys& keys, const ConvolutionLayout& layout,
+void multiply(ot::Party& party, PackingKeys& keys, const ConvolutionLayout& layout,
               std::span<const u64> kernel, std::span<const u64> images, std::span<u64> out) {
   const auto& [choice, shape, count] = layout.product;
   WipedVector<u64> messages, results(count * shape.outputs * shape.count());
@@ -62,7 +62,7 @@ void expect_keys(const PackingKeys& keys, const KernelUse& use) {
 
 }  // namespace
 
-void lattice_convolution(Party& party, PackingKeys& keys, Operand in_format,
+void lattice_convolution(ot::Party& party, PackingKeys& keys, Operand in_format,
                          std::span<const u64> in, const KernelUse& use, std::span<u64> out) {
   expect_keys(keys, use);
   const ConvolutionLayout layout = layout_for(use.task, keys.set);
@@ -77,12 +77,12 @@ void lattice_convolution(Party& party, PackingKeys& keys, Operand in_format,
     linear::add_convolution(elements, kernel, use.task.shape, use.task.ell, out);
 }
 
-void cost_lattice_convolution(CostMeter& meter, const lattice::SwitchingSet& set, i64 products,
+void cost_lattice_convolution(ot::CostMeter& meter, const lattice::SwitchingSet& set, i64 products,
                               const ConvolutionTask& task) {
   cost_packed_product(meter, {task.kernel.owner, set, products}, layout_for(task, set).product);
 }
 
-PreparedProduct prepare_convolution(Party& party, PackingKeys& keys, const KernelUse& use) {
+PreparedProduct prepare_convolution(ot::Party& party, PackingKeys& keys, const KernelUse& use) {
   expect_keys(keys, use);
   const ConvolutionLayout layout = layout_for(use.task, keys.set);
   expect_kernel(party, use);
@@ -106,12 +106,12 @@ PreparedProduct prepare_convolution(Party& party, PackingKeys& keys, const Kerne
   return prepared;
 }
 
-void cost_prepare_convolution(CostMeter& meter, const lattice::SwitchingSet& set, i64 products,
+void cost_prepare_convolution(ot::CostMeter& meter, const lattice::SwitchingSet& set, i64 products,
                               const ConvolutionTask& task) {
   meter_preprocessing(meter, [&] { cost_lattice_convolution(meter, set, products, task); });
 }
 
-void prepared_convolution(Party& party, PreparedProduct prepared, Operand in_format,
+void prepared_convolution(ot::Party& party, PreparedProduct prepared, Operand in_format,
                           std::span<const u64> in, const KernelUse& use, std::span<u64> out) {
   const MatrixShape images = images_of(use.task.shape);
   const auto& [rows, inner, columns] = images;
@@ -136,18 +136,18 @@ void prepared_convolution(Party& party, PreparedProduct prepared, Operand in_for
   linear::add_convolution(sum, scalars(use), use.task.shape, use.task.ell, out);
 }
 
-void cost_prepared_convolution(CostMeter& meter, const ConvolutionTask& task) {
+void cost_prepared_convolution(ot::CostMeter& meter, const ConvolutionTask& task) {
   const MatrixShape images = images_of(task.shape);
   cost_masked(meter, task.kernel.owner, images.rows * images.inner, task.ell);
 }
 
-MatrixShape images_of(const ConvolutionShape& shape) {
+MatrixShape images_of(const linear::ConvolutionShape& shape) {
   return {shape.batch, shape.in_channels * shape.height * shape.width,
           shape.out_channels * shape.out_height() * shape.out_width()};
 }
 
 Digest fingerprint(const ConvolutionTask& task, std::span<const u64> kernel) {
-  const ConvolutionShape& shape = task.shape;
+  const linear::ConvolutionShape& shape = task.shape;
   const Digest words = fingerprint(task.kernel, kernel, shape.out_channels,
                                    kernel.empty() ? 0 : std::ssize(kernel) / shape.out_channels);
   if (kernel.empty()) return words;
@@ -159,4 +159,4 @@ Digest fingerprint(const ConvolutionTask& task, std::span<const u64> kernel) {
   return lattice::digest_of(words, {reinterpret_cast<const u8*>(numbers.data()), sizeof numbers});
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

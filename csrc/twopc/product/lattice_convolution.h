@@ -23,7 +23,7 @@
 #include "twopc/product/convolution_layout.h"
 #include "twopc/product/prepared_product.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // A convolution of shape.batch images and, at its owner, the kernel and its fingerprint().
 struct KernelUse {
@@ -33,31 +33,31 @@ struct KernelUse {
 };
 
 // in: [batch, in_channels, height, width]; out: [batch, out_channels, out_height, out_width].
-// Throws InvalidArgument where convolution_layout() has none, and on formats and lengths that do
-// not fit, before anything is sent; ProtocolError where the peer's convolution or messages are
+// Throws InvalidArgument if convolution_layout() has none, and on formats and lengths that do
+// not fit, before anything is sent; ProtocolError if the peer's convolution or messages are
 // others.
-void lattice_convolution(Party& party, PackingKeys& keys, Operand in_format,
+void lattice_convolution(ot::Party& party, PackingKeys& keys, Operand in_format,
                          std::span<const u64> in, const KernelUse& use, std::span<u64> out);
 // `products`: that the keys have served before.
-void cost_lattice_convolution(CostMeter& meter, const lattice::SwitchingSet& set, i64 products,
+void cost_lattice_convolution(ot::CostMeter& meter, const lattice::SwitchingSet& set, i64 products,
                               const ConvolutionTask& task);
 
 // shape.batch images of convolutions to come, as rows of a prepared product; booked under
 // Phase::preprocess.
-PreparedProduct prepare_convolution(Party& party, PackingKeys& keys, const KernelUse& use);
-void cost_prepare_convolution(CostMeter& meter, const lattice::SwitchingSet& set, i64 products,
+PreparedProduct prepare_convolution(ot::Party& party, PackingKeys& keys, const KernelUse& use);
+void cost_prepare_convolution(ot::CostMeter& meter, const lattice::SwitchingSet& set, i64 products,
                               const ConvolutionTask& task);
 
 // Uses up all of `prepared`, a party's half for shape.batch images, before it sends anything. The
-// kernel is that of the preparation (InvalidArgument where it differs). ProtocolError where the
+// kernel is that of the preparation (InvalidArgument if it differs). ProtocolError if the
 // peer's half is of other images, before anything is computed.
-void prepared_convolution(Party& party, PreparedProduct prepared, Operand in_format,
+void prepared_convolution(ot::Party& party, PreparedProduct prepared, Operand in_format,
                           std::span<const u64> in, const KernelUse& use, std::span<u64> out);
-void cost_prepared_convolution(CostMeter& meter, const ConvolutionTask& task);
+void cost_prepared_convolution(ot::CostMeter& meter, const ConvolutionTask& task);
 
 // What a prepared convolution has as its rows, inner dimension and columns.
-MatrixShape images_of(const ConvolutionShape& shape);
+MatrixShape images_of(const linear::ConvolutionShape& shape);
 // Of a kernel, its format and how it meets an image; zeros of no words.
 lattice::Digest fingerprint(const ConvolutionTask& task, std::span<const u64> kernel);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -8,16 +8,16 @@
 #include "twopc/testing/parties.h"
 #include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 using lattice::kSwitchingSets;
 using lattice::SwitchingSet;
 
 struct Case {
   Operand in, kernel;
-  ConvolutionShape shape;
+  linear::ConvolutionShape shape;
   int ell;
   i64 byte_price = 8;
 };
@@ -46,8 +46,9 @@ KernelUse use_of(const Case& c, std::span<const u64> kernel) {
 enum class Way { direct, prepared };
 
 // All in one session with one set of keys. `extreme`: weights of the largest absolute values.
-void expect_convolutions(int owner, const SwitchingSet& set, const std::vector<Case>& cases,
-                         Way way, bool extreme = false, const OtKind& ot = {}) {
+void expect_convolutions(int owner, const lattice::SwitchingSet& set,
+                         const std::vector<Case>& cases, Way way, bool extreme = false,
+                         const OtKind& ot = {}) {
   Both<std::vector<Words>> out;
   std::vector<Words> expected;
   std::vector<Both<Words>> ins, kernels;
@@ -60,7 +61,7 @@ void expect_convolutions(int owner, const SwitchingSet& set, const std::vector<C
     ins.push_back(placed(in, c.in, 3));
     kernels.push_back(placed(kernel, c.kernel, 4));
   }
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
     PackingKeys keys{owner, set};
     for (size_t i = 0; i < cases.size(); ++i) {
@@ -76,7 +77,7 @@ void expect_convolutions(int owner, const SwitchingSet& set, const std::vector<C
   });
   for (size_t i = 0; i < cases.size(); ++i)
     EXPECT_EQ(reconstruct({out[0][i], out[1][i]}, cases[i].ell), expected[i]) << i;
-  expect_cost_equals(outcome, [&](CostMeter& meter) {
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
     for (size_t i = 0; i < cases.size(); ++i) {
       const ConvolutionTask task = task_of(cases[i]);
       const i64 products = static_cast<i64>(i);
@@ -90,14 +91,14 @@ void expect_convolutions(int owner, const SwitchingSet& set, const std::vector<C
   });
 }
 
-ConvolutionShape shape_of(std::array<i64, 4> in, i64 out, std::array<i64, 2> kernel, i64 groups,
-                          std::array<i64, 2> stride, std::array<i64, 4> pad,
-                          std::array<i64, 2> dilation) {
+linear::ConvolutionShape shape_of(std::array<i64, 4> in, i64 out, std::array<i64, 2> kernel,
+                                  i64 groups, std::array<i64, 2> stride, std::array<i64, 4> pad,
+                                  std::array<i64, 2> dilation) {
   return {in[0],     in[1],     in[2],  in[3],  out,    kernel[0], kernel[1],   groups,
           stride[0], stride[1], pad[0], pad[1], pad[2], pad[3],    dilation[0], dilation[1]};
 }
 
-std::vector<ConvolutionShape> shapes() {
+std::vector<linear::ConvolutionShape> shapes() {
   return {
       shape_of({1, 1, 1, 1}, 1, {1, 1}, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}),
       shape_of({2, 3, 4, 5}, 2, {1, 1}, 1, {1, 1}, {0, 0, 0, 0}, {1, 1}),
@@ -119,11 +120,11 @@ TEST(LatticeConvolution, EveryShapeIsExact) {
   for (const Way way : {Way::direct, Way::prepared})
     for (const int owner : {0, 1}) {
       std::vector<Case> cases;
-      for (const ConvolutionShape& shape : shapes()) {
+      for (const linear::ConvolutionShape& shape : shapes()) {
         cases.push_back({{kShared, 32}, {owner, 8, true}, shape, 32});
         cases.push_back({{1 - owner, 9, false}, {owner, 7, false}, shape, 40});
       }
-      expect_convolutions(owner, kSwitchingSets[2], cases, way);
+      expect_convolutions(owner, lattice::kSwitchingSets[2], cases, way);
     }
 }
 
@@ -140,12 +141,12 @@ TEST(LatticeConvolution, StridesPaddingsDilationsAndGroups) {
                              shape_of({2, 2, 5, 6}, 4, {kernel, kernel}, groups, {stride, 1},
                                       {pad, 1, 0, pad}, {dilation, dilation}),
                              24});
-  expect_convolutions(0, kSwitchingSets[5], cases, Way::direct);
-  expect_convolutions(0, kSwitchingSets[6], cases, Way::prepared);
+  expect_convolutions(0, lattice::kSwitchingSets[5], cases, Way::direct);
+  expect_convolutions(0, lattice::kSwitchingSets[6], cases, Way::prepared);
 }
 
 TEST(LatticeConvolution, TilesOfImagesThatFillMoreThanOnePolynomial) {
-  expect_convolutions(0, kSwitchingSets[1],
+  expect_convolutions(0, lattice::kSwitchingSets[1],
                       {{{kShared, 32},
                         {0, 8, true},
                         shape_of({1, 2, 90, 70}, 3, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1}),
@@ -167,13 +168,14 @@ TEST(LatticeConvolution, TilesOfImagesThatFillMoreThanOnePolynomial) {
 
 // Many channels, of which transforms multiply a polynomial at once, and the largest weights.
 TEST(LatticeConvolution, ExtremeWeightsAtEveryBound) {
-  const ConvolutionShape deep =
+  const linear::ConvolutionShape deep =
       shape_of({1, 96, 4, 4}, 40, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
   // So many that a sum of transforms is cut.
-  const ConvolutionShape deeper =
+  const linear::ConvolutionShape deeper =
       shape_of({1, 256, 4, 4}, 8, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
-  const ConvolutionShape one = shape_of({1, 8, 8, 8}, 4, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
-  expect_convolutions(1, kSwitchingSets[0],
+  const linear::ConvolutionShape one =
+      shape_of({1, 8, 8, 8}, 4, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
+  expect_convolutions(1, lattice::kSwitchingSets[0],
                       {{{kShared, 36}, {1, 12, true}, deep, 36},
                        {{0, 36, true}, {1, 11, false}, deep, 36},
                        {{kShared, 44}, {1, 12, true}, one, 44},
@@ -184,51 +186,55 @@ TEST(LatticeConvolution, ExtremeWeightsAtEveryBound) {
 }
 
 TEST(LatticeConvolution, OverSoftSpoken) {
-  const ConvolutionShape shape = shape_of({2, 3, 8, 8}, 6, {3, 3}, 1, {2, 2}, {1, 1, 1, 1}, {1, 1});
+  const linear::ConvolutionShape shape =
+      shape_of({2, 3, 8, 8}, 6, {3, 3}, 1, {2, 2}, {1, 1, 1, 1}, {1, 1});
   for (const Way way : {Way::direct, Way::prepared})
-    expect_convolutions(0, kSwitchingSets[1], {{{kShared, 44}, {0, 12, true}, shape, 44}}, way,
-                        false, {false, 4});
+    expect_convolutions(0, lattice::kSwitchingSets[1], {{{kShared, 44}, {0, 12, true}, shape, 44}},
+                        way, false, {false, 4});
 }
 
 TEST(LatticeConvolution, LayoutsForDearAndCheapBytesAreExact) {
-  const ConvolutionShape shape =
+  const linear::ConvolutionShape shape =
       shape_of({1, 8, 32, 32}, 8, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
   std::vector<Case> cases;
   for (const i64 price : {0, 8, 1000})
     cases.push_back({{kShared, 32}, {0, 8, true}, shape, 32, price});
   const auto gap = [&](i64 price) {
-    return convolution_layout({shape, {0, 8, true}, 32, price}, kSwitchingSets[2])
+    return convolution_layout({shape, {0, 8, true}, 32, price}, lattice::kSwitchingSets[2])
         ->product.choice.gap();
   };
   EXPECT_LT(gap(0), gap(1000));
-  expect_convolutions(0, kSwitchingSets[2], cases, Way::direct);
+  expect_convolutions(0, lattice::kSwitchingSets[2], cases, Way::direct);
 }
 
 TEST(LatticeConvolution, PixelsAreUploadedOnce) {
-  const ConvolutionShape shape =
+  const linear::ConvolutionShape shape =
       shape_of({1, 64, 32, 32}, 64, {3, 3}, 1, {1, 1}, {1, 1, 1, 1}, {1, 1});
-  const auto layout = convolution_layout({shape, {0, 12, true}, 32}, kSwitchingSets[0]);
-  const i64 up = packed_bytes_of(layout->product)[0];
-  EXPECT_GE(up, 9 * shape.in_count());
-  EXPECT_LT(up, 9 * shape.in_count() * 11 / 10);
+  const auto layout = convolution_layout({shape, {0, 12, true}, 32}, lattice::kSwitchingSets[0]);
+  const auto bits = [](const ConvolutionLayout& of) {
+    return of.product.choice.columns.upload_bits;
+  };
+  const i64 up = packed_bytes_of(layout->product)[0], least = shape.in_count() * bits(*layout) / 8;
+  EXPECT_GE(up, least);
+  EXPECT_LT(up, least * 11 / 10);
   // Of a stride of two and one tap, a quarter of them.
-  const ConvolutionShape fourth =
+  const linear::ConvolutionShape fourth =
       shape_of({1, 64, 32, 32}, 64, {1, 1}, 1, {2, 2}, {0, 0, 0, 0}, {1, 1});
-  const auto other = convolution_layout({fourth, {0, 12, true}, 32}, kSwitchingSets[0]);
-  EXPECT_EQ(packed_bytes_of(other->product)[0], 9 * shape.in_count() / 4);
+  const auto other = convolution_layout({fourth, {0, 12, true}, 32}, lattice::kSwitchingSets[0]);
+  EXPECT_EQ(packed_bytes_of(other->product)[0], shape.in_count() * bits(*other) / 8 / 4);
 }
 
 TEST(LatticeConvolution, OtherConvolutionsOfThePeerAreRefused) {
   const auto with = [](std::array<i64, 2> dilation, i64 pad) {
     return shape_of({1, 1, 6, 6}, 1, {2, 2}, 1, {1, 1}, {pad, 0, 0, 0}, dilation);
   };
-  for (const ConvolutionShape& theirs : {with({2, 2}, 0), with({1, 1}, 1)}) {
+  for (const linear::ConvolutionShape& theirs : {with({2, 2}, 0), with({1, 1}, 1)}) {
     int refused = 0;
     try {
-      run_parties({}, [&](Party& party) {
+      run_parties({}, [&](ot::Party& party) {
         const bool owns = party.rank == 0;
-        PackingKeys keys{0, kSwitchingSets[0]};
-        const ConvolutionShape shape = owns ? with({1, 1}, 0) : theirs;
+        PackingKeys keys{0, lattice::kSwitchingSets[0]};
+        const linear::ConvolutionShape shape = owns ? with({1, 1}, 0) : theirs;
         const Words in(shape.in_count()), kernel(owns ? 4 : 0);
         Words out(shape.out_count());
         lattice_convolution(party, keys, {kShared, 32}, in, {{shape, {0, 8, true}, 32}, kernel},
@@ -242,13 +248,46 @@ TEST(LatticeConvolution, OtherConvolutionsOfThePeerAreRefused) {
   }
 }
 
+// Halves of other images, or of another preparation, are refused before anything is computed.
+TEST(LatticeConvolution, PreparedHalvesThatDoNotBelongTogetherAreRefused) {
+  const linear::ConvolutionShape shape =
+      shape_of({2, 1, 6, 6}, 1, {2, 2}, 1, {1, 1}, {0, 0, 0, 0}, {1, 1});
+  enum Wrong { none, other_preparation, other_images, other_batch };
+  for (const Wrong wrong : {none, other_preparation, other_images, other_batch}) {
+    int refused = 0;
+    try {
+      run_parties({}, [&](ot::Party& party) {
+        const bool owns = party.rank == 0;
+        PackingKeys keys{0, lattice::kSwitchingSets[0]};
+        ConvolutionTask task{shape, {0, 8, true}, 32};
+        const Words kernel(owns ? 4 : 0, 1), in(shape.in_count() / 2);
+        const KernelUse both{task, kernel, fingerprint(task, kernel)};
+        PreparedProduct first = prepare_convolution(party, keys, both);
+        PreparedProduct second = prepare_convolution(party, keys, both);
+        if (!owns && wrong == other_preparation) first = std::move(second);
+        if (!owns && wrong == other_images) take_rows(first, 1);
+        if (!owns && wrong == other_batch) ++first.batch;
+        task.shape.batch = 1;
+        Words out(task.shape.out_count());
+        prepared_convolution(party, take_rows(first, 1), {kShared, 32}, in,
+                             {task, kernel, fingerprint(task, kernel)}, out);
+      });
+    } catch (const ProtocolError&) {
+      ++refused;
+    } catch (const PeerDisconnected&) {
+    }
+    EXPECT_EQ(refused, wrong != none) << wrong;
+  }
+}
+
 TEST(LatticeConvolution, RefusesWhatDoesNotFit) {
-  const ConvolutionShape shape = shape_of({2, 1, 6, 6}, 1, {2, 2}, 1, {1, 1}, {0, 0, 0, 0}, {1, 1});
-  run_parties({}, [&](Party& party) {
+  const linear::ConvolutionShape shape =
+      shape_of({2, 1, 6, 6}, 1, {2, 2}, 1, {1, 1}, {0, 0, 0, 0}, {1, 1});
+  run_parties({}, [&](ot::Party& party) {
     const bool owns = party.rank == 0;
     const Words kernel(owns ? 4 : 0, 1), other(owns ? 4 : 0, 2), in(shape.in_count());
     Words out(shape.out_count());
-    PackingKeys keys{0, kSwitchingSets[0]};
+    PackingKeys keys{0, lattice::kSwitchingSets[0]};
     const ConvolutionTask task{shape, {0, 8, true}, 32};
     const auto use = [&](const ConvolutionTask& of, const Words& words) {
       return KernelUse{of, words, fingerprint(of, words)};
@@ -280,4 +319,4 @@ TEST(LatticeConvolution, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -9,7 +9,7 @@
 #include "twopc/product/dense.h"
 #include "twopc/product/preprocessing.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 using lattice::ColumnChoice;
@@ -47,7 +47,7 @@ void in_polynomials(i64 filling, i64 n, Each&& block) {
 }
 
 // The weights as ciphertext_product() takes them: outputs x inner; nothing at the client.
-std::vector<u64> turned_weights(const Party& party, const ProductHalves& halves,
+std::vector<u64> turned_weights(const ot::Party& party, const ProductHalves& halves,
                                 const OwnedWeights& weights) {
   const auto [columns, inner] = halves.product.shape;
   const bool owns = party.rank == halves.product.owner;
@@ -62,7 +62,8 @@ std::vector<u64> turned_weights(const Party& party, const ProductHalves& halves,
 
 }  // namespace
 
-std::optional<ColumnChoice> lattice_choice(i64 inner, Operand weights, int ell, Noise noise) {
+std::optional<lattice::ColumnChoice> lattice_choice(i64 inner, Operand weights, int ell,
+                                                    lattice::Noise noise) {
   if (inner < 1 || weights.bits > 32 || inner > lattice::kMostInner ||
       largest(weights) > lattice::kMostScalar)
     return std::nullopt;
@@ -70,7 +71,7 @@ std::optional<ColumnChoice> lattice_choice(i64 inner, Operand weights, int ell, 
 }
 
 ProductHalves matmul_halves(const OwnedWeights& weights, i64 inner, i64 columns, int ell,
-                            Bytes label, Noise noise) {
+                            Bytes label, lattice::Noise noise) {
   expect_fits(weights.format, ell);
   expect(weights.format.owner != kShared, "lattice: weights are owned by a party");
   expect(inner >= 1 && columns >= 1, "lattice: an empty product");
@@ -81,8 +82,9 @@ ProductHalves matmul_halves(const OwnedWeights& weights, i64 inner, i64 columns,
           {label.begin(), label.end()}};
 }
 
-void lattice_matmul(Party& party, ProductHalves& halves, Operand x_format, std::span<const u64> x,
-                    const OwnedWeights& weights, i64 rows, std::span<u64> out) {
+void lattice_matmul(ot::Party& party, ProductHalves& halves, Operand x_format,
+                    std::span<const u64> x, const OwnedWeights& weights, i64 rows,
+                    std::span<u64> out) {
   const auto [columns, inner] = halves.product.shape;
   const int ell = ring_bits(halves.product);
   const bool owns = party.rank == halves.product.owner, has_x = holds(party.rank, x_format);
@@ -108,14 +110,15 @@ void lattice_matmul(Party& party, ProductHalves& halves, Operand x_format, std::
     add_product(elements, scalars(weights.words, weights.format), {rows, inner, columns}, ell, out);
 }
 
-void cost_lattice_matmul(CostMeter& meter, const CiphertextProduct& product, i64 rows, i64 batch) {
+void cost_lattice_matmul(ot::CostMeter& meter, const CiphertextProduct& product, i64 rows,
+                         i64 batch) {
   in_polynomials(rows, product.choice.set.n,
                  [&](i64, i64 count) { cost_ciphertext_product(meter, product, batch++, count); });
 }
 
-void lattice_matmul(Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
+void lattice_matmul(ot::Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
                     std::span<const u64> y, const MatrixShape& shape, int ell, std::span<u64> out,
-                    Noise noise) {
+                    lattice::Noise noise) {
   const auto [left, format, other, rows, columns] = sides_of(x_format, y_format, shape, ell);
   expect(std::ssize(x) == (holds(party.rank, x_format) ? shape.rows * shape.inner : 0) &&
              std::ssize(y) == (holds(party.rank, y_format) ? shape.inner * shape.columns : 0) &&
@@ -138,8 +141,8 @@ void lattice_matmul(Party& party, Operand x_format, std::span<const u64> x, Oper
   std::ranges::copy(transposed(product, rows, columns), out.begin());
 }
 
-void cost_lattice_matmul(CostMeter& meter, Operand x_format, Operand y_format,
-                         const MatrixShape& shape, int ell, Noise noise) {
+void cost_lattice_matmul(ot::CostMeter& meter, Operand x_format, Operand y_format,
+                         const MatrixShape& shape, int ell, lattice::Noise noise) {
   const Sides sides = sides_of(x_format, y_format, shape, ell);
   const ProductHalves halves =
       matmul_halves({sides.weights}, shape.inner, sides.columns, ell, {}, noise);
@@ -147,7 +150,7 @@ void cost_lattice_matmul(CostMeter& meter, Operand x_format, Operand y_format,
   cost_lattice_matmul(meter, halves.product, sides.rows, 0);
 }
 
-PreparedProduct prepare_matmul(Party& party, ProductHalves& halves, const OwnedWeights& weights,
+PreparedProduct prepare_matmul(ot::Party& party, ProductHalves& halves, const OwnedWeights& weights,
                                i64 rows) {
   const auto [columns, inner] = halves.product.shape;
   const int ell = ring_bits(halves.product);
@@ -181,11 +184,12 @@ PreparedProduct prepare_matmul(Party& party, ProductHalves& halves, const OwnedW
   return prepared;
 }
 
-void cost_prepare_matmul(CostMeter& meter, const CiphertextProduct& product, i64 rows, i64 batch) {
+void cost_prepare_matmul(ot::CostMeter& meter, const CiphertextProduct& product, i64 rows,
+                         i64 batch) {
   meter_preprocessing(meter, [&] { cost_lattice_matmul(meter, product, rows, batch); });
 }
 
-void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
+void prepared_matmul(ot::Party& party, PreparedProduct prepared, Operand x_format,
                      std::span<const u64> x, const OwnedWeights& weights, std::span<u64> out) {
   const auto [rows, inner, columns] = prepared.shape;
   const int ell = prepared.ell;
@@ -211,8 +215,8 @@ void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
   add_product(sum, scalars(weights.words, weights.format), {rows, inner, columns}, ell, out);
 }
 
-void cost_prepared_matmul(CostMeter& meter, int owner, i64 rows, i64 inner, int ell) {
+void cost_prepared_matmul(ot::CostMeter& meter, int owner, i64 rows, i64 inner, int ell) {
   cost_masked(meter, owner, rows * inner, ell);
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

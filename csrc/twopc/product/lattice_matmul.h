@@ -22,45 +22,48 @@
 #include "twopc/product/ciphertext_product.h"
 #include "twopc/product/prepared_product.h"
 
-namespace privml {
+namespace privml::twopc {
 
-// The parameters for weights of that format; none where no set serves, so that another protocol is
+// The parameters for weights of that format; none if no set serves, so that another protocol is
 // needed.
 std::optional<lattice::ColumnChoice> lattice_choice(i64 inner, Operand weights, int ell,
                                                     lattice::Noise noise = lattice::Noise::tail);
 
 // What a party keeps for products x * weights, weights of inner x columns; nothing is sent. Both
-// parties pass one label. Throws InvalidArgument where lattice_choice() has none.
+// parties pass one label. Throws InvalidArgument if lattice_choice() has none.
 ProductHalves matmul_halves(const OwnedWeights& weights, i64 inner, i64 columns, int ell,
                             Bytes label = {}, lattice::Noise noise = lattice::Noise::tail);
 
 // x: rows x inner, shared or owned by the client; out: rows x columns, row-major. Throws
-// InvalidArgument where the weights are not those of the halves, and on formats and lengths that do
+// InvalidArgument if the weights are not those of the halves, and on formats and lengths that do
 // not fit, before anything is sent.
-void lattice_matmul(Party& party, ProductHalves& halves, Operand x_format, std::span<const u64> x,
-                    const OwnedWeights& weights, i64 rows, std::span<u64> out);
+void lattice_matmul(ot::Party& party, ProductHalves& halves, Operand x_format,
+                    std::span<const u64> x, const OwnedWeights& weights, i64 rows,
+                    std::span<u64> out);
 // `batch`: blocks of rows that the halves have served before.
-void cost_lattice_matmul(CostMeter& meter, const CiphertextProduct& product, i64 rows, i64 batch);
+void cost_lattice_matmul(ot::CostMeter& meter, const CiphertextProduct& product, i64 rows,
+                         i64 batch);
 
 // x * y where either operand is the weights, with halves of its own. x: rows x inner, y: inner x
-// columns. Throws InvalidArgument as above, and where no operand or both are owned by one party.
-void lattice_matmul(Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
+// columns. Throws InvalidArgument as above, and if no operand or both are owned by one party.
+void lattice_matmul(ot::Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
                     std::span<const u64> y, const MatrixShape& shape, int ell, std::span<u64> out,
                     lattice::Noise noise = lattice::Noise::tail);
-void cost_lattice_matmul(CostMeter& meter, Operand x_format, Operand y_format,
+void cost_lattice_matmul(ot::CostMeter& meter, Operand x_format, Operand y_format,
                          const MatrixShape& shape, int ell,
                          lattice::Noise noise = lattice::Noise::tail);
 
 // Rows of products to come; booked under Phase::preprocess.
-PreparedProduct prepare_matmul(Party& party, ProductHalves& halves, const OwnedWeights& weights,
+PreparedProduct prepare_matmul(ot::Party& party, ProductHalves& halves, const OwnedWeights& weights,
                                i64 rows);
-void cost_prepare_matmul(CostMeter& meter, const CiphertextProduct& product, i64 rows, i64 batch);
+void cost_prepare_matmul(ot::CostMeter& meter, const CiphertextProduct& product, i64 rows,
+                         i64 batch);
 
 // Uses up all of `prepared`, a party's half, before it sends anything. x: its rows x inner, shared
-// or owned by the client; weights as at the preparation (InvalidArgument where they differ).
-// ProtocolError where the peer's half is of other rows, before anything is computed.
-void prepared_matmul(Party& party, PreparedProduct prepared, Operand x_format,
+// or owned by the client; weights as at the preparation (InvalidArgument if they differ).
+// ProtocolError if the peer's half is of other rows, before anything is computed.
+void prepared_matmul(ot::Party& party, PreparedProduct prepared, Operand x_format,
                      std::span<const u64> x, const OwnedWeights& weights, std::span<u64> out);
-void cost_prepared_matmul(CostMeter& meter, int owner, i64 rows, i64 inner, int ell);
+void cost_prepared_matmul(ot::CostMeter& meter, int owner, i64 rows, i64 inner, int ell);
 
-}  // namespace privml
+}  // namespace privml::twopc

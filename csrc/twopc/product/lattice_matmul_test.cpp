@@ -8,10 +8,10 @@
 #include "twopc/product/dense.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 using lattice::Noise;
 
 Both<Words> placed(const Words& values, const Operand& format, u64 seed) {
@@ -37,23 +37,23 @@ Words expected_product(const Words& x, Operand fx, const Words& y, Operand fy,
 }
 
 void expect_direct(Operand fx, Operand fy, const MatrixShape& shape, int ell,
-                   Noise noise = Noise::tail, const OtKind& ot = {}) {
+                   lattice::Noise noise = lattice::Noise::tail, const OtKind& ot = {}) {
   const Words x = random_words(shape.rows * shape.inner, fx.bits, 1);
   const Words y = random_words(shape.inner * shape.columns, fy.bits, 2);
   const Both<Words> xs = placed(x, fx, 3), ys = placed(y, fy, 4);
   Both<Words> out;
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
     out[r].resize(shape.rows * shape.columns);
     lattice_matmul(party, fx, xs[r], fy, ys[r], shape, ell, out[r], noise);
   });
   ASSERT_EQ(reconstruct(out, ell), expected_product(x, fx, y, fy, shape, ell));
   expect_cost_equals(outcome,
-                     [&](CostMeter& m) { cost_lattice_matmul(m, fx, fy, shape, ell, noise); });
+                     [&](ot::CostMeter& m) { cost_lattice_matmul(m, fx, fy, shape, ell, noise); });
 }
 
 TEST(LatticeMatmul, EveryPlacementAndSide) {
-  for (const int ell : {8, 32, 44, 55})
+  for (const int ell : {8, 32, 44, 54})
     for (const int owner : {0, 1})
       for (const int other : {kShared, 1 - owner}) {
         const Operand weights{owner, 7, owner == 0};
@@ -69,14 +69,25 @@ TEST(LatticeMatmul, ShapesOfManyKinds) {
     expect_direct({kShared, 37}, {0, 12, true}, shape, 37);
 }
 
+// The widest weights that parameters serve at each width, beside which noise has the least room.
+TEST(LatticeMatmul, ExactWithTheWidestWeightsOfEveryWidth) {
+  for (const int ell : {1, 20, 32, 41, 44, 49, 54}) {
+    int bits = 31;
+    while (bits > 0 && !lattice_choice(200, {1, bits, true}, ell)) --bits;
+    EXPECT_GE(bits, 3) << ell;
+    bits = std::min(bits, ell);
+    expect_direct({kShared, ell}, {1, bits, true}, {30, 200, 3}, ell);
+  }
+}
+
 TEST(LatticeMatmul, RowsBeyondOnePolynomial) {
   expect_direct({kShared, 32}, {1, 8, true}, {4097, 2, 2}, 32);
   expect_direct({1, 8, true}, {kShared, 32}, {2, 2, 4100}, 32);
 }
 
 TEST(LatticeMatmul, ProvedNoiseAndOtherTransfers) {
-  expect_direct({kShared, 44}, {0, 12, true}, {5, 9, 3}, 44, Noise::proved);
-  expect_direct({kShared, 44}, {0, 16, true}, {5, 9, 3}, 44, Noise::tail, {false, 4});
+  expect_direct({kShared, 44}, {0, 12, true}, {5, 9, 3}, 44, lattice::Noise::proved);
+  expect_direct({kShared, 44}, {0, 16, true}, {5, 9, 3}, 44, lattice::Noise::tail, {false, 4});
 }
 
 TEST(LatticeMatmul, RefusesWhatNoParametersServe) {
@@ -84,7 +95,7 @@ TEST(LatticeMatmul, RefusesWhatNoParametersServe) {
   EXPECT_FALSE(lattice_choice(768, {0, 40, true}, 44));
   EXPECT_FALSE(lattice_choice(0, {0, 12, true}, 44));
   Words x(6), y(6), out(4);
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     const auto direct = [&](Operand fx, Operand fy, int ell) {
       lattice_matmul(party, fx, x, fy, party.rank == 0 ? Words(6) : Words(), {2, 3, 2}, ell, out);
     };
@@ -111,7 +122,7 @@ TEST(PreparedMatmul, QueriesUseRowsUpAndCostOneMessage) {
         x.push_back(random_words(query.rows * query.inner, fx.bits, 10 + i));
         xs.push_back(placed(x.back(), fx, 20 + i));
       }
-      const Outcome outcome = run_parties({}, [&](Party& party) {
+      const Outcome outcome = run_parties({}, [&](ot::Party& party) {
         const int r = party.rank;
         const Words mine = r == owner ? w : Words{};
         const OwnedWeights weights = owned(fw, mine, all);
@@ -128,7 +139,7 @@ TEST(PreparedMatmul, QueriesUseRowsUpAndCostOneMessage) {
       for (int i = 0; i < 3; ++i)
         EXPECT_EQ(reconstruct({out[0][i], out[1][i]}, ell),
                   expected_product(x[i], fx, w, fw, query, ell));
-      expect_cost_equals(outcome, [&](CostMeter& meter) {
+      expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
         cost_prepare_matmul(meter, matmul_halves({fw}, 6, 5, ell).product, 12, 0);
         for (int i = 0; i < 3; ++i) cost_prepared_matmul(meter, owner, 4, 6, ell);
       });
@@ -140,7 +151,7 @@ TEST(PreparedMatmul, MasksAreUniformAndFresh) {
   const Operand fw{0, 8, true};
   const MatrixShape all{256, 4, 1};
   Both<PreparedProduct> halves;
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     const int r = party.rank;
     const Words mine = r == 0 ? Words(4, 1) : Words{};
     ProductHalves source = matmul_halves(owned(fw, mine, all), 4, 1, 32);
@@ -161,7 +172,7 @@ TEST(PreparedMatmul, MasksAreUniformAndFresh) {
 TEST(PreparedMatmul, ChangedWeightsAndWrongHalvesAreRefused) {
   const Operand fw{0, 8, true};
   const MatrixShape shape{2, 3, 2};
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     const bool owns = party.rank == 0;
     const Words w = owns ? Words(6, 1) : Words{}, changed = owns ? Words(6, 2) : Words{};
     ProductHalves halves = matmul_halves(owned(fw, w, shape), 3, 2, 32);
@@ -183,7 +194,7 @@ TEST(PreparedMatmul, ChangedWeightsAndWrongHalvesAreRefused) {
 
 TEST(CiphertextProduct, PartiesThatDisagreeFindOut) {
   for (const int difference : {0, 1, 2, 3}) {
-    run_parties({}, [&](Party& party) {
+    run_parties({}, [&](ot::Party& party) {
       const auto choice = *lattice_choice(3, {0, 8, true}, 32);
       std::vector<u8> label{1};
       CiphertextProduct product{0, choice, {2, 3}, 128};
@@ -207,7 +218,7 @@ TEST(CiphertextProduct, ReplayedAndCutBatchesAreRefused) {
   for (const int difference : {0, 1}) {
     int refused = 0;
     try {
-      run_parties({}, [&](Party& party) {
+      run_parties({}, [&](ot::Party& party) {
         const auto choice = *lattice_choice(3, {0, 8, true}, 32);
         ProductHalves halves{{0, choice, {2, 3}, 128}};
         const bool owns = party.rank == 0;
@@ -241,7 +252,7 @@ TEST(ProductHalves, ServeManyProductsAndCostTheirBeginningOnce) {
     x.push_back(random_words(60, ell, 10 + i));
     xs.push_back(share(x.back(), ell, 20 + i));
   }
-  const Outcome outcome = run_parties({}, [&](Party& party) {
+  const Outcome outcome = run_parties({}, [&](ot::Party& party) {
     const int r = party.rank;
     const Words mine = r == 1 ? w : Words{};
     const OwnedWeights weights = owned(fw, mine, shape);
@@ -260,7 +271,7 @@ TEST(ProductHalves, ServeManyProductsAndCostTheirBeginningOnce) {
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(reconstruct({out[0][i], out[1][i]}, ell),
               expected_product(x[i], fx, w, fw, shape, ell));
-  expect_cost_equals(outcome, [&](CostMeter& meter) {
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
     const CiphertextProduct product = matmul_halves({fw}, 20, 4, ell).product;
     for (const i64 i : {0, 1, 2, 3}) {
       if (i % 2 == 0) {
@@ -276,7 +287,7 @@ TEST(ProductHalves, ServeManyProductsAndCostTheirBeginningOnce) {
 TEST(ProductHalves, RefuseOtherWeights) {
   const Operand fw{0, 8, true};
   const MatrixShape shape{2, 3, 2};
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     if (party.rank == 1) return;
     const Words w(6, 1), changed(6, 2), x(6);
     Words out(4);
@@ -298,21 +309,18 @@ TEST(ProductHalves, AreMadeAnewWhenTheyAreUsedUp) {
   add_product(x, ring_elements(w, {8, true}, 32), shape, 32, expected);
   Both<std::vector<Words>> out;
   Both<std::vector<lattice::Digest>> digests;
-  const Outcome outcome = run_parties({}, [&](Party& party) {
+  const Outcome outcome = run_parties({}, [&](ot::Party& party) {
     const int r = party.rank;
     const Words mine = r == 0 ? w : Words{};
     const OwnedWeights weights = owned(fw, mine, shape);
     ProductHalves halves = matmul_halves(weights, 3, 2, 32);
     for (int i = 0; i < 4; ++i) {
-      if (i == 1) {
-        halves.batches = lattice::kMostBatches - 1;
-        EXPECT_EQ(rows_left(halves), 4096);
-      }
+      if (i == 1) halves.batches = lattice::kMostBatches - 1;
       out[r].emplace_back(4);
       lattice_matmul(party, halves, {kShared, 32}, xs[r], weights, 2, out[r].back());
       digests[r].push_back(halves.digest);
     }
-    EXPECT_EQ(rows_left(halves), (lattice::kMostBatches - 2) * 4096);
+    EXPECT_EQ(halves.batches % lattice::kMostBatches, 2);
   });
   for (int i = 0; i < 4; ++i) EXPECT_EQ(reconstruct({out[0][i], out[1][i]}, 32), expected) << i;
   EXPECT_EQ(digests[0], digests[1]);
@@ -320,7 +328,7 @@ TEST(ProductHalves, AreMadeAnewWhenTheyAreUsedUp) {
   EXPECT_NE(digests[0][1], digests[0][2]);
   EXPECT_EQ(digests[0][2], digests[0][3]);
   const CiphertextProduct product = matmul_halves({fw}, 3, 2, 32).product;
-  expect_cost_equals(outcome, [&](CostMeter& meter) {
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
     for (const i64 batch :
          {i64{0}, lattice::kMostBatches - 1, lattice::kMostBatches, lattice::kMostBatches + 1})
       cost_lattice_matmul(meter, product, 2, batch);
@@ -332,7 +340,7 @@ TEST(PreparedProduct, HalvesSurviveAStore) {
   const Words w = random_words(15, 8, 1), x = random_words(20, 33, 2);
   const Both<Words> xs = share(x, 33);
   Both<Words> out;
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     const int r = party.rank;
     const Words mine = r == 1 ? w : Words{};
     const OwnedWeights weights = owned(fw, mine, {4, 5, 3});
@@ -363,7 +371,7 @@ TEST(PreparedProduct, HalvesThatDoNotBelongTogetherAreRefused) {
   for (const Wrong wrong : {none, other_preparation, other_rows, other_batch}) {
     int refused = 0;
     try {
-      run_parties({}, [&](Party& party) {
+      run_parties({}, [&](ot::Party& party) {
         const bool owns = party.rank == 0;
         const Words w(owns ? 6 : 0), x(6);
         const OwnedWeights weights = owned(fw, w, shape);
@@ -397,13 +405,13 @@ TEST(PreparedProduct, FingerprintsTellWeightsApart) {
 // The shares of a result, once the noise is dropped, and the lengths of all messages depend on no
 // weight: all zeros, and all of the largest.
 TEST(LatticeMatmul, TrafficOfExtremeWeightsHasOneForm) {
-  std::array<Traffic, 2> first;
+  std::array<net::Traffic, 2> first;
   for (const u64 weight : {u64{0}, u64{0x800}, u64{0x7ff}}) {
     const MatrixShape shape{3, 40, 2};
     const Words y(shape.inner * shape.columns, weight), x = random_words(120, 44, 1);
     const Both<Words> xs = share(x, 44);
     Both<Words> out{Words(6), Words(6)};
-    const Outcome outcome = run_parties({}, [&](Party& party) {
+    const Outcome outcome = run_parties({}, [&](ot::Party& party) {
       lattice_matmul(party, {kShared, 44}, xs[party.rank], {0, 12, true},
                      party.rank == 0 ? y : Words{}, shape, 44, out[party.rank]);
     });
@@ -415,4 +423,4 @@ TEST(LatticeMatmul, TrafficOfExtremeWeightsHasOneForm) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -7,7 +7,7 @@
 #include "twopc/product/dense.h"
 #include "twopc/product/vector_products.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 // The products x_r * y_{1-r} to be made by transfers: left_holders[r] is set when party r's x meets
@@ -25,7 +25,7 @@ ChoiceSide resolve(ChoiceSide side, const MatrixShape& shape, Operand x, Operand
 
 }  // namespace
 
-void matmul(Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
+void matmul(ot::Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
             std::span<const u64> y, const MatrixShape& shape, int ell, std::span<u64> out,
             ChoiceSide side) {
   expect_fits(x_format, ell);
@@ -51,7 +51,7 @@ void matmul(Party& party, Operand x_format, std::span<const u64> x, Operand y_fo
     add_product(ring_elements(x, left, ell), ring_elements(y, right, ell), shape, ell, out);
 }
 
-void cost_matmul(CostMeter& meter, Operand x_format, Operand y_format, const MatrixShape& shape,
+void cost_matmul(ot::CostMeter& meter, Operand x_format, Operand y_format, const MatrixShape& shape,
                  int ell, ChoiceSide side) {
   const std::array<bool, 2> left_holders = cross_products(x_format, y_format);
   side = resolve(side, shape, x_format, y_format, ell);
@@ -63,4 +63,4 @@ void cost_matmul(CostMeter& meter, Operand x_format, Operand y_format, const Mat
   }
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

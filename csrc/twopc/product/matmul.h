@@ -16,15 +16,15 @@
 #include "twopc/product/cross_terms.h"
 #include "twopc/product/operand.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // x: rows x inner, y: inner x columns, out: rows x columns, row-major. `side` names the operand
 // whose bits are the choices of every cross term. Throws InvalidArgument on widths or lengths that
 // do not fit.
-void matmul(Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
+void matmul(ot::Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
             std::span<const u64> y, const MatrixShape& shape, int ell, std::span<u64> out,
             ChoiceSide side = ChoiceSide::automatic);
-void cost_matmul(CostMeter& meter, Operand x_format, Operand y_format, const MatrixShape& shape,
+void cost_matmul(ot::CostMeter& meter, Operand x_format, Operand y_format, const MatrixShape& shape,
                  int ell, ChoiceSide side = ChoiceSide::automatic);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -8,10 +8,10 @@
 #include "twopc/product/vector_tiles.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 // Each party's words of an operand: shares, or the values at their owner.
 Both<Words> placed(const Words& values, const Operand& format, u64 seed) {
@@ -32,13 +32,13 @@ void expect_matmul(Operand fx, Operand fy, const MatrixShape& shape, int ell,
   const Both<Words> xs = placed(x, fx, 3), ys = placed(y, fy, 4);
   const i64 size = shape.rows * shape.columns;
   Both<Words> out{Words(size, 7), Words(size, 7)};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     matmul(party, fx, xs[party.rank], fy, ys[party.rank], shape, ell, out[party.rank], side);
   });
   Words expected(size);
   add_product(meaning(x, fx, ell), meaning(y, fy, ell), shape, ell, expected);
   ASSERT_EQ(reconstruct(out, ell), expected);
-  expect_cost_equals(outcome, [&](CostMeter& m) { cost_matmul(m, fx, fy, shape, ell, side); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& m) { cost_matmul(m, fx, fy, shape, ell, side); });
 }
 
 TEST(Matmul, EveryPlacementShapeAndSide) {
@@ -52,13 +52,13 @@ TEST(Matmul, EveryPlacementShapeAndSide) {
 }
 
 TEST(Matmul, OneOwnerNeedsNoMessage) {
-  CostMeter meter{RcotCost{"ideal", 0, 1, 1}};
+  ot::CostMeter meter{ot::RcotCost{"ideal", 0, 1, 1}};
   cost_matmul(meter, {1, 8, true}, {1, 8, true}, {3, 4, 5}, 32);
   EXPECT_EQ(meter.bytes[0] + meter.bytes[1] + meter.cots[0] + meter.cots[1], 0);
 }
 
 TEST(Matmul, OwnedCostsOneCrossTerm) {
-  CostMeter owned{RcotCost{"ideal", 0, 1, 1}}, shared{RcotCost{"ideal", 0, 1, 1}};
+  ot::CostMeter owned{ot::RcotCost{"ideal", 0, 1, 1}}, shared{ot::RcotCost{"ideal", 0, 1, 1}};
   cost_matmul(owned, {kShared, 32}, {0, 32, true}, {8, 8, 8}, 32);
   cost_matmul(shared, {kShared, 32}, {kShared, 32}, {8, 8, 8}, 32);
   EXPECT_EQ(2 * (owned.bytes[0] + owned.bytes[1]), shared.bytes[0] + shared.bytes[1]);
@@ -89,7 +89,7 @@ TEST(Matmul, OverSoftSpoken) {
 
 TEST(Matmul, RefusesWrongWidthsAndLengths) {
   Words x(6), out(4);
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     EXPECT_THROW(matmul(party, {kShared, 31}, x, {kShared, 32}, x, {2, 3, 2}, 32, out),
                  InvalidArgument);
     EXPECT_THROW(matmul(party, {kShared, 32}, x, {0, 33}, x, {2, 3, 2}, 32, out), InvalidArgument);
@@ -100,4 +100,4 @@ TEST(Matmul, RefusesWrongWidthsAndLengths) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

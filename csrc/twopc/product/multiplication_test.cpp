@@ -7,32 +7,22 @@
 #include "twopc/product/dense.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 u64 value_of(u64 word, int bits, bool is_signed) {
   return ring_elements({&word, 1}, {bits, is_signed}, 64)[0];
-}
-
-// Shares of the most significant bits, where the format has them.
-Both<Bits> shared_msbs(const Both<Words>& x, FactorFormat format) {
-  if (!format.shared_msb) return {};
-  Bits msb(x[0].size());
-  for (size_t i = 0; i < msb.size(); ++i)
-    msb[i] = static_cast<u8>(((x[0][i] + x[1][i]) >> (format.bits - 1)) & 1);
-  return share_bits(msb, 11);
 }
 
 void expect_products(const Both<Words>& x, FactorFormat fx, const Both<Words>& y, FactorFormat fy,
                      int ell, const OtKind& ot = {}) {
   const i64 n = std::ssize(x[0]);
   Both<Words> out{Words(n), Words(n)};
-  const Both<Bits> msb_x = shared_msbs(x, fx), msb_y = shared_msbs(y, fy);
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
-    multiply(party, x[r], fx, y[r], fy, ell, out[r], {msb_x[r], msb_y[r]});
+    multiply(party, x[r], fx, y[r], fy, ell, out[r]);
   });
   const Words a = reconstruct(x, fx.bits), b = reconstruct(y, fy.bits),
               product = reconstruct(out, ell);
@@ -44,7 +34,7 @@ void expect_products(const Both<Words>& x, FactorFormat fx, const Both<Words>& y
         << " shares " << x[0][i] << " " << x[1][i] << " " << y[0][i] << " " << y[1][i];
   for (int r : {0, 1})
     for (u64 word : out[r]) ASSERT_EQ(word & ~low_mask(ell), 0u);
-  expect_cost_equals(outcome, [&](CostMeter& m) { cost_multiply(m, n, fx, fy, ell); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& m) { cost_multiply(m, n, fx, fy, ell); });
 }
 
 // All pairs of all share pairs of both widths.
@@ -81,11 +71,28 @@ std::pair<Both<Words>, Both<Words>> with_msbs(const Both<Words>& x, int m, u8 ms
 }
 
 FactorFormat known(int bits, bool is_signed, u8 msb) {
-  return {bits, is_signed, msb == 0, msb == 1, false};
+  return {bits, is_signed, msb == 0, msb == 1};
 }
-FactorFormat with_shared_msb(int bits, bool is_signed) {
-  return {bits, is_signed, false, false, true};
+
+bool is_bounded(u64 value, int bits) {
+  const i64 number = to_signed(value & low_mask(bits), bits), most = i64{1} << (bits - 2);
+  return number >= -most && number < most;
 }
+
+// The pairs of which the first (and, if asked, the second) number lies within a quarter of the
+// ring.
+std::pair<Both<Words>, Both<Words>> bounded_pairs(const Both<Words>& x, int m, const Both<Words>& y,
+                                                  int n, bool both) {
+  std::pair<Both<Words>, Both<Words>> out;
+  for (size_t i = 0; i < x[0].size(); ++i) {
+    if (!is_bounded(x[0][i] + x[1][i], m)) continue;
+    if (both && !is_bounded(y[0][i] + y[1][i], n)) continue;
+    for (int r : {0, 1}) out.first[r].push_back(x[r][i]), out.second[r].push_back(y[r][i]);
+  }
+  return out;
+}
+
+FactorFormat bounded(int bits) { return {bits, true, false, false, true}; }
 
 class SmallWidths : public ::testing::TestWithParam<std::tuple<int, int>> {};
 
@@ -98,13 +105,11 @@ TEST_P(SmallWidths, AllSharesAllSigns) {
         if (sx == sy || m + n <= 6) expect_products(x, {m, sx, false}, y, {n, sy, false}, ell);
 }
 
-TEST_P(SmallWidths, KnownAndSharedMostSignificantBits) {
+TEST_P(SmallWidths, KnownMostSignificantBits) {
   const auto [m, n] = GetParam();
   const auto [x, y] = all_pairs(m, n);
   for (int ell = std::max(m, n); ell <= m + n; ++ell)
     for (bool is_signed : {false, true}) {
-      expect_products(x, with_shared_msb(m, is_signed), y, with_shared_msb(n, is_signed), ell);
-      expect_products(x, with_shared_msb(m, is_signed), y, {n, !is_signed}, ell);
       for (u8 msb : {0, 1}) {
         const auto [a, b] = with_msbs(x, m, 1, y, n, msb);
         expect_products(a, known(m, is_signed, 1), b, known(n, is_signed, msb), ell);
@@ -121,6 +126,51 @@ TEST_P(SmallWidths, KnownNonnegative) {
     for (bool is_signed : {false, true}) {
       expect_products(a, {m, is_signed, true}, b, {n, is_signed, true}, ell);
       expect_products(a, {m, is_signed, true}, b, {n, !is_signed, false}, ell);
+    }
+}
+
+TEST_P(SmallWidths, Bounded) {
+  const auto [m, n] = GetParam();
+  if (m < 2) return;
+  const auto [x, y] = all_pairs(m, n);
+  for (int ell = std::max(m, n); ell < m + n; ++ell) {
+    const auto [a, b] = bounded_pairs(x, m, y, n, false);
+    for (bool is_signed : {false, true}) expect_products(a, bounded(m), b, {n, is_signed}, ell);
+    if (n < 2) continue;
+    const auto [c, d] = bounded_pairs(x, m, y, n, true);
+    expect_products(c, bounded(m), d, bounded(n), ell);
+  }
+}
+
+TEST_P(SmallWidths, BoundedWithAnOwnedFactor) {
+  const auto [m, n] = GetParam();
+  if (m < 2) return;
+  Both<Words> x;
+  Words y;
+  const Both<Words> shares = all_share_pairs(m);
+  for (size_t i = 0; i < shares[0].size(); ++i)
+    for (u64 v = 0; v < u64{1} << n; ++v) {
+      if (!is_bounded(shares[0][i] + shares[1][i], m)) continue;
+      for (int r : {0, 1}) x[r].push_back(shares[r][i]);
+      y.push_back(v);
+    }
+  const Words a = reconstruct(x, m);
+  const i64 count = std::ssize(y);
+  for (int ell = std::max(m, n); ell <= m + n; ++ell)
+    for (const int owner : {0, 1}) {
+      const KnownFormat fy{n, (ell & 1) != 0};
+      Both<Words> out{Words(count), Words(count)};
+      const Outcome outcome = run_parties({}, [&](ot::Party& party) {
+        multiply_owned(party, owner, x[party.rank], bounded(m), party.rank == owner ? y : Words{},
+                       fy, ell, out[party.rank]);
+      });
+      const Words product = reconstruct(out, ell);
+      for (i64 i = 0; i < count; ++i)
+        ASSERT_EQ(product[i],
+                  (value_of(a[i], m, true) * value_of(y[i], n, fy.is_signed)) & low_mask(ell));
+      expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
+        cost_multiply_owned(meter, owner, count, bounded(m), fy, ell);
+      });
     }
 }
 
@@ -142,7 +192,7 @@ TEST_P(SmallWidths, OwnedFactor) {
       const FactorFormat fx{m, (signs & 1) != 0, false};
       const KnownFormat fy{n, (signs & 2) != 0};
       Both<Words> out{Words(count), Words(count)};
-      const Outcome outcome = run_parties({}, [&](Party& party) {
+      const Outcome outcome = run_parties({}, [&](ot::Party& party) {
         multiply_owned(party, owner, x[party.rank], fx, party.rank == owner ? y : Words{}, fy, ell,
                        out[party.rank]);
       });
@@ -150,7 +200,7 @@ TEST_P(SmallWidths, OwnedFactor) {
       for (i64 i = 0; i < count; ++i)
         ASSERT_EQ(product[i], (value_of(a[i], m, fx.is_signed) * value_of(y[i], n, fy.is_signed)) &
                                   low_mask(ell));
-      expect_cost_equals(outcome, [&](CostMeter& meter) {
+      expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
         cost_multiply_owned(meter, owner, count, fx, fy, ell);
       });
     }
@@ -180,6 +230,13 @@ TEST(Multiply, LongerThanAChunk) {
                   share(random_words(n, 4, 2), 4), {4, true, false}, 9);
 }
 
+TEST(Multiply, WithoutAComparisonTakesTheFlightsOfItsCrossTerms) {
+  ot::CostMeter products{ot::RcotCost{"ideal", 0, 1, 1}}, cross{ot::RcotCost{"ideal", 0, 1, 1}};
+  cost_multiply(products, 1000, bounded(15), {16, true, true}, 30);
+  cost_cross_terms(cross, 1000, {15, false}, {16, false}, 30);
+  EXPECT_EQ(products.depth, cross.depth);
+}
+
 TEST(Multiply, OverSoftSpoken) {
   expect_products(share(random_words(200, 16, 1), 16), {16, true, false},
                   share(random_words(200, 16, 2), 16), {16, true, false}, 32, {false, 4});
@@ -187,7 +244,7 @@ TEST(Multiply, OverSoftSpoken) {
 
 TEST(Multiply, RefusesWidthsOutsideTheRange) {
   Words x{1}, out(1);
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     EXPECT_THROW(multiply(party, x, {8}, x, {8}, 17, out), InvalidArgument);
     EXPECT_THROW(multiply(party, x, {8}, x, {9}, 8, out), InvalidArgument);
     EXPECT_THROW(multiply(party, x, {64}, x, {64}, 65, out), InvalidArgument);
@@ -197,11 +254,15 @@ TEST(Multiply, RefusesWidthsOutsideTheRange) {
 
 TEST(Multiply, RefusesBitsThatDoNotFitTheFormat) {
   Words x(2), out(2);
-  run_parties({}, [&](Party& party) {
-    EXPECT_THROW(multiply(party, x, with_shared_msb(8, true), x, {8}, 16, out), InvalidArgument);
+  run_parties({}, [&](ot::Party& party) {
     EXPECT_THROW(multiply(party, x, {8, true, true, true}, x, {8}, 16, out), InvalidArgument);
+    EXPECT_THROW(multiply(party, x, bounded(8), x, {8}, 16, out), InvalidArgument);
+    EXPECT_THROW(multiply(party, x, {8, false, false, false, true}, x, {8}, 15, out),
+                 InvalidArgument);
+    EXPECT_THROW(multiply(party, x, {8, true, true, false, true}, x, {8}, 15, out),
+                 InvalidArgument);
   });
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

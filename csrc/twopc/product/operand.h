@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "twopc/product/cross_terms.h"
 
-namespace privml {
+namespace privml::twopc {
 
 inline constexpr int kShared = -1;
 
@@ -36,4 +36,4 @@ inline void expect_fits(Operand operand, int ell) {
          "product: shared operands have ell bits, owned ones 1..ell");
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

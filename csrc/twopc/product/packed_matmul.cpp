@@ -9,7 +9,7 @@
 #include "twopc/product/agreement.h"
 #include "twopc/product/dense.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 using lattice::PackedChoice;
@@ -17,18 +17,19 @@ using lattice::SwitchingSet;
 
 u64 largest(Operand weights) { return lattice::largest_weight(weights.bits, weights.is_signed); }
 
-PackedProduct product_with(const PackedChoice& choice, const MatrixShape& shape, Operand weights) {
+PackedProduct product_with(const lattice::PackedChoice& choice, const MatrixShape& shape,
+                           Operand weights) {
   const auto& [rows, inner, columns] = shape;
   return {choice, lattice::matrix_product(rows, inner, columns, largest(weights)), 1};
 }
 
-i64 bytes_of(const PackedChoice& choice, const MatrixShape& shape, Operand weights) {
+i64 bytes_of(const lattice::PackedChoice& choice, const MatrixShape& shape, Operand weights) {
   const auto [up, down] = packed_bytes_of(product_with(choice, shape, weights));
   return up + down;
 }
 
 PackedProduct product_for(const MatrixShape& shape, Operand weights, int ell,
-                          const SwitchingSet& set) {
+                          const lattice::SwitchingSet& set) {
   expect_fits(weights, ell);
   expect(weights.owner != kShared, "lattice: weights are owned by a party");
   const auto choice = packed_choice(shape, weights, ell, set);
@@ -38,13 +39,13 @@ PackedProduct product_for(const MatrixShape& shape, Operand weights, int ell,
 
 }  // namespace
 
-std::optional<PackedChoice> packed_choice(const MatrixShape& shape, Operand weights, int ell,
-                                          const SwitchingSet& set) {
+std::optional<lattice::PackedChoice> packed_choice(const MatrixShape& shape, Operand weights,
+                                                   int ell, const lattice::SwitchingSet& set) {
   const auto& [rows, inner, columns] = shape;
   if (rows < 1 || inner < 1 || columns < 1 || inner > lattice::kMostInner ||
       largest(weights) > lattice::kMostScalar)
     return std::nullopt;
-  std::optional<PackedChoice> best;
+  std::optional<lattice::PackedChoice> best;
   for (int level = 0; level <= set.levels && rows << level <= lattice::kPackedSet.n; ++level) {
     const auto choice = lattice::choose_packed({inner, largest(weights), ell}, level, set);
     if (choice && (!best || bytes_of(*choice, shape, weights) < bytes_of(*best, shape, weights)))
@@ -53,7 +54,7 @@ std::optional<PackedChoice> packed_choice(const MatrixShape& shape, Operand weig
   return best;
 }
 
-void packed_matmul(Party& party, PackingKeys& keys, Operand x_format, std::span<const u64> x,
+void packed_matmul(ot::Party& party, PackingKeys& keys, Operand x_format, std::span<const u64> x,
                    Operand format, std::span<const u64> weights, const MatrixShape& shape, int ell,
                    std::span<u64> out) {
   const auto& [rows, inner, columns] = shape;
@@ -80,9 +81,9 @@ void packed_matmul(Party& party, PackingKeys& keys, Operand x_format, std::span<
   if (owns && has_x) add_product(elements, words, shape, ell, out);
 }
 
-void cost_packed_matmul(CostMeter& meter, const SwitchingSet& set, i64 products, Operand format,
-                        const MatrixShape& shape, int ell) {
+void cost_packed_matmul(ot::CostMeter& meter, const lattice::SwitchingSet& set, i64 products,
+                        Operand format, const MatrixShape& shape, int ell) {
   cost_packed_product(meter, {format.owner, set, products}, product_for(shape, format, ell, set));
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -5,13 +5,13 @@
 
 #include "base/error.h"
 #include "twopc/product/dense.h"
+#include "twopc/product/last_bit.h"
 #include "twopc/testing/parties.h"
-#include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 constexpr lattice::SwitchingSet kNarrow = lattice::kSwitchingSets[1];
 
@@ -44,7 +44,7 @@ void expect_products(int owner, int set, const std::vector<Product>& products,
                 ring_elements(w.back(), {p.weights.bits, p.weights.is_signed}, p.ell), p.shape,
                 p.ell, expected.back());
   }
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
     PackingKeys keys{owner, lattice::kSwitchingSets[set]};
     for (size_t i = 0; i < products.size(); ++i) {
@@ -56,7 +56,7 @@ void expect_products(int owner, int set, const std::vector<Product>& products,
   });
   for (size_t i = 0; i < products.size(); ++i)
     EXPECT_EQ(reconstruct({out[0][i], out[1][i]}, products[i].ell), expected[i]) << i;
-  expect_cost_equals(outcome, [&](CostMeter& meter) {
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
     for (size_t i = 0; i < products.size(); ++i)
       cost_packed_matmul(meter, lattice::kSwitchingSets[set], static_cast<i64>(i),
                          products[i].weights, products[i].shape, products[i].ell);
@@ -90,7 +90,7 @@ TEST(PackedMatmul, OverSoftSpokenWithOneKey) {
 
 TEST(PackedMatmul, TheGapWithTheFewestBytesIsTaken) {
   const auto levels = [](const MatrixShape& shape) {
-    return packed_choice(shape, {0, 12, true}, 44, kNarrow)->levels;
+    return packed_choice(shape, {0, 12, true}, 43, kNarrow)->levels;
   };
   EXPECT_EQ(levels({128, 768, 768}), 5);
   EXPECT_EQ(levels({4096, 768, 768}), 0);
@@ -102,19 +102,19 @@ TEST(PackedMatmul, TheGapWithTheFewestBytesIsTaken) {
 }
 
 TEST(PackedMatmul, BytesOfOneTransformerProduct) {
-  CostMeter first{RcotCost{"ideal", 0, 1, i64{1} << 40}}, next = first;
-  cost_packed_matmul(first, kNarrow, 0, {0, 12, true}, {128, 768, 768}, 44);
-  cost_packed_matmul(next, kNarrow, 1, {0, 12, true}, {128, 768, 768}, 44);
-  CostMeter noise{RcotCost{"ideal", 0, 1, i64{1} << 40}};
-  cost_truncate_reduce(noise, 128 * 768, 53, 9);
-  const auto total = [](const CostMeter& meter) { return meter.bytes[0] + meter.bytes[1]; };
+  ot::CostMeter first{ot::RcotCost{"ideal", 0, 1, i64{1} << 40}}, next = first;
+  cost_packed_matmul(first, kNarrow, 0, {0, 12, true}, {128, 768, 768}, 43);
+  cost_packed_matmul(next, kNarrow, 1, {0, 12, true}, {128, 768, 768}, 43);
+  ot::CostMeter noise{ot::RcotCost{"ideal", 0, 1, i64{1} << 40}};
+  cost_drop_last_bit(noise, 128 * 768, 43);
+  const auto total = [](const ot::CostMeter& meter) { return meter.bytes[0] + meter.bytes[1]; };
   EXPECT_LT(total(next) - total(noise), 2'200'000);
   EXPECT_EQ(total(first) - total(next), 128 + lattice::switching_bytes(kNarrow));
 }
 
 TEST(PackedMatmul, OtherProductsAndKeysAreRefused) {
   const MatrixShape shape{2, 3, 2};
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     PackingKeys keys{0, lattice::kSwitchingSets[party.rank]};
     const Words x(6), w(party.rank == 0 ? 6 : 0);
     Words out(4);
@@ -124,7 +124,7 @@ TEST(PackedMatmul, OtherProductsAndKeysAreRefused) {
   for (const int difference : {1, 2}) {
     int refused = 0;
     try {
-      run_parties({}, [&](Party& party) {
+      run_parties({}, [&](ot::Party& party) {
         const bool owns = party.rank == 0;
         PackingKeys keys{0, kNarrow};
         const Words x(6), w(owns ? 6 : 0);
@@ -147,7 +147,7 @@ TEST(PackedMatmul, OtherProductsAndKeysAreRefused) {
 }
 
 TEST(PackedMatmul, KeysServeProductsOfOneOwner) {
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     PackingKeys keys{0, kNarrow};
     const Words x(6), w(party.rank == 0 ? 6 : 0);
     Words out(4);
@@ -169,7 +169,7 @@ TEST(PackedMatmul, KeysAreMadeAnewWhenTheyAreUsedUp) {
   add_product(x, ring_elements(w, {8, true}, 32), shape, 32, expected);
   Both<std::vector<Words>> out;
   Both<std::vector<lattice::Digest>> digests;
-  const Outcome outcome = run_parties({}, [&](Party& party) {
+  const Outcome outcome = run_parties({}, [&](ot::Party& party) {
     const int r = party.rank;
     PackingKeys keys{0, kNarrow};
     const Words mine = r == 0 ? w : Words{};
@@ -186,7 +186,7 @@ TEST(PackedMatmul, KeysAreMadeAnewWhenTheyAreUsedUp) {
   EXPECT_EQ(digests[0][0], digests[0][1]);
   EXPECT_NE(digests[0][1], digests[0][2]);
   EXPECT_EQ(digests[0][2], digests[0][3]);
-  expect_cost_equals(outcome, [&](CostMeter& meter) {
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
     const i64 most = lattice::kMostPackedProducts;
     for (const i64 product : {i64{0}, most - 1, most, most + 1})
       cost_packed_matmul(meter, kNarrow, product, {0, 8, true}, shape, 32);
@@ -194,4 +194,4 @@ TEST(PackedMatmul, KeysAreMadeAnewWhenTheyAreUsedUp) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

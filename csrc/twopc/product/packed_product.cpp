@@ -6,9 +6,9 @@
 
 #include "base/error.h"
 #include "twopc/product/agreement.h"
-#include "twopc/width/truncation.h"
+#include "twopc/product/last_bit.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 using lattice::Digest;
@@ -36,12 +36,12 @@ i64 answers_bytes(const PackedProduct& product, i64 outputs) {
 bool begins(i64 products) { return products % lattice::kMostPackedProducts == 0; }
 
 // Public halves that both parties' nonces decide, and the client's keys at the owner.
-void make_keys(Party& party, PackingKeys& keys) {
-  const SwitchingSet& set = keys.set;
+void make_keys(ot::Party& party, PackingKeys& keys) {
+  const lattice::SwitchingSet& set = keys.set;
   const std::array<u8, 4> label{static_cast<u8>(set.levels), static_cast<u8>(set.kept),
                                 static_cast<u8>(set.digit_bits), static_cast<u8>(set.digits)};
   keys.digest = agree(party, {keys.owner, {lattice::kPackedSet}, {}, label});
-  keys.prg = std::make_unique<Prg>(party.prg.next_block());
+  keys.prg = std::make_unique<crypto::Prg>(party.prg.next_block());
   std::vector<u8> wire(lattice::switching_bytes(set));
   if (party.rank == keys.owner) {
     party.channel.read(wire);
@@ -53,7 +53,7 @@ void make_keys(Party& party, PackingKeys& keys) {
   }
 }
 
-Block tag_of(const PackingKeys& keys, const PackedProduct& product, i64 number) {
+crypto::Block tag_of(const PackingKeys& keys, const PackedProduct& product, i64 number) {
   const auto& [choice, shape, messages] = product;
   std::vector<i64> label{choice.levels, shape.rows, shape.groups, messages,
                          static_cast<i64>(shape.largest)};
@@ -84,15 +84,15 @@ void in_answers(const PackedProduct& product, i64 first_message, i64 messages, A
       answer(i, first, std::min(gap, outputs - first));
 }
 
-void compute_as_client(Party& party, PackingKeys& keys, const PackedProduct& product,
+void compute_as_client(ot::Party& party, PackingKeys& keys, const PackedProduct& product,
                        std::span<const u64> messages, std::span<u64> share) {
   const auto& [choice, shape, count] = product;
   // Used up before anything is sent: after a failure the same public halves would serve another
   // message under the same key.
   const i64 number = keys.products++;
-  const Block tag = tag_of(keys, product, number);
+  const crypto::Block tag = tag_of(keys, product, number);
   party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
-  std::vector<u8> wire(lattice::packed_upload_bytes(shape));
+  std::vector<u8> wire(lattice::packed_upload_bytes(choice, shape));
   const i64 rows = rows_of(product), results = results_of(product), places = shape.count();
   for (i64 i = 0; i < count; ++i) {
     lattice::write_packed(*keys.key, keys.digest, choice, shape, {number, i},
@@ -109,16 +109,16 @@ void compute_as_client(Party& party, PackingKeys& keys, const PackedProduct& pro
   });
 }
 
-void compute_as_owner(Party& party, PackingKeys& keys, const PackedProduct& product,
+void compute_as_owner(ot::Party& party, PackingKeys& keys, const PackedProduct& product,
                       std::span<const u64> weights, std::span<u64> share) {
   const auto& [choice, shape, messages] = product;
   const i64 number = keys.products++;
-  Block tag;
+  crypto::Block tag;
   party.channel.read({reinterpret_cast<u8*>(&tag), sizeof tag});
   if (!(tag == tag_of(keys, product, number)))
     throw ProtocolError("lattice: the peer's ciphertexts belong to another product");
   // All of them before the first answer, for the client sends all before it reads.
-  const i64 each = lattice::packed_upload_bytes(shape);
+  const i64 each = lattice::packed_upload_bytes(choice, shape);
   std::vector<u8> uploads(messages * each), wire;
   party.channel.read(uploads);
   const i64 gap = choice.gap(), inner = shape.inner(), places = shape.count();
@@ -150,7 +150,7 @@ void compute_as_owner(Party& party, PackingKeys& keys, const PackedProduct& prod
 
 }  // namespace
 
-void packed_product(Party& party, PackingKeys& keys, const PackedProduct& product,
+void packed_product(ot::Party& party, PackingKeys& keys, const PackedProduct& product,
                     std::span<const u64> weights, std::span<const u64> messages,
                     std::span<u64> out) {
   const auto& [choice, shape, count] = product;
@@ -167,26 +167,25 @@ void packed_product(Party& party, PackingKeys& keys, const PackedProduct& produc
   } else {
     compute_as_client(party, keys, product, messages, share);
   }
-  truncate_reduce(party, share, choice.columns.answer_bits, choice.columns.dropped, out);
+  drop_last_bit(party, share, choice.columns.ring_bits(), out);
 }
 
-void cost_packed_product(CostMeter& meter, const KeysCost& keys, const PackedProduct& product) {
+void cost_packed_product(ot::CostMeter& meter, const KeysCost& keys, const PackedProduct& product) {
   const auto [up, down] = packed_bytes_of(product);
   i64 first = 0;
   if (begins(keys.products)) {
     meter.exchange(kAgreementBytes, kAgreementBytes);
     first = lattice::switching_bytes(keys.set);
   }
-  meter.message(1 - keys.owner, first + static_cast<i64>(sizeof(Block)) + up);
+  meter.message(1 - keys.owner, first + static_cast<i64>(sizeof(crypto::Block)) + up);
   meter.message(keys.owner, down);
-  const lattice::ColumnChoice& columns = product.choice.columns;
-  cost_truncate_reduce(meter, product.messages * results_of(product), columns.answer_bits,
-                       columns.dropped);
+  cost_drop_last_bit(meter, product.messages * results_of(product),
+                     product.choice.columns.ring_bits());
 }
 
 std::array<i64, 2> packed_bytes_of(const PackedProduct& product) {
-  return {product.messages * lattice::packed_upload_bytes(product.shape),
+  return {product.messages * lattice::packed_upload_bytes(product.choice, product.shape),
           product.messages * answers_bytes(product, product.shape.outputs)};
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -8,15 +8,15 @@
 //                lattice::PackedShape asks for, mod 2^ell, exact.
 // Method         once for many products, both parties' nonces decide the public halves and the
 //                client sends its key and what switches keys. For each product it encrypts its
-//                messages; the owner answers with packed, re-randomised and masked sums; the noise
-//                in the low bits is dropped by truncate_reduce, exactly.
+//                messages; the owner answers with packed, re-randomised and masked sums; the last
+//                bit of both shares, in which noise is, is dropped exactly (last_bit.h).
 // Leakage        none beyond shapes and formats. Assumption: ciphertext_product.h and circular
 //                security (lattice/packed.h). A result is wrong with probability below 2^-100 for
 //                each of its values.
 // Cost           the first product of the keys: 64 bytes both ways and switching_bytes() up; each
 //                product: a tag and packed_upload_bytes() for each message up,
-//                packed_answer_bytes() for each message and 2^levels outputs down; truncate_reduce
-//                of all results of ell + d bits by d. Depth 2 (the first 3), and truncate_reduce's.
+//                packed_answer_bytes() for each message and 2^levels outputs down; drop_last_bit
+//                of all results. Depth 3 (the first 4).
 // Source         lattice/packed.h.
 #pragma once
 
@@ -26,7 +26,7 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // What a party keeps of keys for products with any weights of one owner.
 struct PackingKeys {
@@ -35,7 +35,7 @@ struct PackingKeys {
   i64 products = 0;  // so far
   // Since the first product, and made anew after lattice::kMostPackedProducts:
   lattice::Digest digest{};
-  std::unique_ptr<Prg> prg = nullptr;
+  std::unique_ptr<crypto::Prg> prg = nullptr;
   std::unique_ptr<lattice::KeyOwner> key = nullptr;             // the client's
   std::unique_ptr<lattice::SwitchingKeys> switching = nullptr;  // the owner's
 };
@@ -49,8 +49,8 @@ struct PackedProduct {
 
 // `weights` are the owner's, whole words; `messages` are the client's, of which the low bits
 // matter; out: messages x outputs x places. Keys that have served lattice::kMostPackedProducts are
-// made anew. Throws ProtocolError where the peer's product or messages are others.
-void packed_product(Party& party, PackingKeys& keys, const PackedProduct& product,
+// made anew. Throws ProtocolError if the peer's product or messages are others.
+void packed_product(ot::Party& party, PackingKeys& keys, const PackedProduct& product,
                     std::span<const u64> weights, std::span<const u64> messages,
                     std::span<u64> out);
 // What a cost depends on of keys; `products` that they have served before.
@@ -59,9 +59,9 @@ struct KeysCost {
   lattice::SwitchingSet set;
   i64 products = 0;
 };
-void cost_packed_product(CostMeter& meter, const KeysCost& keys, const PackedProduct& product);
+void cost_packed_product(ot::CostMeter& meter, const KeysCost& keys, const PackedProduct& product);
 
-// Bytes up and down besides the tag, those of keys and what truncate_reduce takes.
+// Bytes up and down besides the tag, those of keys and what drop_last_bit takes.
 std::array<i64, 2> packed_bytes_of(const PackedProduct& product);
 
-}  // namespace privml
+}  // namespace privml::twopc

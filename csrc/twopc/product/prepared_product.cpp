@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/pack.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 // In front of a stored half.
@@ -47,7 +47,7 @@ bool is_valid(const Header& header) {
 }
 
 i64 bytes_of(const Header& header) {
-  return static_cast<i64>(sizeof header) + header.seeds * static_cast<i64>(sizeof(Block)) +
+  return static_cast<i64>(sizeof header) + header.seeds * static_cast<i64>(sizeof(crypto::Block)) +
          packed_bytes(header.rows * header.columns, static_cast<int>(header.ell));
 }
 
@@ -74,15 +74,17 @@ PreparedProduct take_rows(PreparedProduct& from, i64 rows) {
   return taken;
 }
 
-Block tag_of(const PreparedProduct& half) {
+crypto::Block tag_of(const PreparedProduct& half) {
   return lattice::tag_of_rows(half.digest, half.batch, half.first, half.shape.rows);
 }
 
-void fill_mask(Block seed, int ell, std::span<u64> row) { Prg(seed).fill_ring(row, ell); }
+void fill_mask(crypto::Block seed, int ell, std::span<u64> row) {
+  crypto::Prg(seed).fill_ring(row, ell);
+}
 
-void send_masked(Party& party, const PreparedProduct& half, std::span<const u64> x) {
+void send_masked(ot::Party& party, const PreparedProduct& half, std::span<const u64> x) {
   const auto& [rows, inner, columns] = half.shape;
-  const Block tag = tag_of(half);
+  const crypto::Block tag = tag_of(half);
   WipedVector<u64> masked(rows * inner);
   for (i64 i = 0; i < rows; ++i) {
     const std::span<u64> row = std::span(masked).subspan(i * inner, inner);
@@ -95,10 +97,10 @@ void send_masked(Party& party, const PreparedProduct& half, std::span<const u64>
   party.channel.write(wire);
 }
 
-std::vector<u64> receive_masked(Party& party, const PreparedProduct& half,
+std::vector<u64> receive_masked(ot::Party& party, const PreparedProduct& half,
                                 std::span<const u64> share) {
   const i64 count = half.shape.rows * half.shape.inner;
-  Block theirs;
+  crypto::Block theirs;
   party.channel.read({reinterpret_cast<u8*>(&theirs), sizeof theirs});
   if (!(theirs == tag_of(half)))
     throw ProtocolError("lattice: the peer's half was prepared with another one than this party's");
@@ -110,8 +112,8 @@ std::vector<u64> receive_masked(Party& party, const PreparedProduct& half,
   return sum;
 }
 
-void cost_masked(CostMeter& meter, int owner, i64 numbers, int ell) {
-  meter.message(1 - owner, static_cast<i64>(sizeof(Block)) + packed_bytes(numbers, ell));
+void cost_masked(ot::CostMeter& meter, int owner, i64 numbers, int ell) {
+  meter.message(1 - owner, static_cast<i64>(sizeof(crypto::Block)) + packed_bytes(numbers, ell));
 }
 
 i64 stored_bytes(const PreparedProduct& half) { return bytes_of(header_of(half)); }
@@ -121,7 +123,7 @@ WipedVector<u8> to_bytes(const PreparedProduct& half) {
   WipedVector<u8> out(bytes_of(header));
   std::memcpy(out.data(), &header, sizeof header);
   u8* rest = out.data() + sizeof header;
-  const std::size_t seeds = half.row_seeds.size() * sizeof(Block);
+  const std::size_t seeds = half.row_seeds.size() * sizeof(crypto::Block);
   if (seeds != 0) std::memcpy(rest, half.row_seeds.data(), seeds);
   pack(half.share.data(), std::ssize(half.share), half.ell, rest + seeds);
   return out;
@@ -139,10 +141,10 @@ std::optional<PreparedProduct> from_bytes(Bytes bytes) {
                        header.digest,
                        header.batch,
                        header.first,
-                       WipedVector<Block>(header.seeds),
+                       WipedVector<crypto::Block>(header.seeds),
                        WipedVector<u64>(header.rows * header.columns)};
   const u8* rest = bytes.data() + sizeof header;
-  const std::size_t seeds = half.row_seeds.size() * sizeof(Block);
+  const std::size_t seeds = half.row_seeds.size() * sizeof(crypto::Block);
   if (seeds != 0) std::memcpy(half.row_seeds.data(), rest, seeds);
   unpack(rest + seeds, std::ssize(half.share), half.ell, half.share.data());
   return half;
@@ -172,4 +174,4 @@ lattice::Digest fingerprint(Operand format, std::span<const u64> weights, i64 in
   return out;
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

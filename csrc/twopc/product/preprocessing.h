@@ -7,19 +7,19 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // Books what `body` does under Phase::preprocess, besides what it books there itself.
 template <class Body>
-void in_preprocessing(Party& party, Body&& body) {
+void in_preprocessing(ot::Party& party, Body&& body) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  PhaseCount& book = party.ledger.phases[static_cast<int>(Phase::preprocess)];
-  const Traffic before = party.channel.traffic();
-  const PhaseCount booked = book;
+  ot::PhaseCount& book = party.ledger.phases[static_cast<int>(ot::Phase::preprocess)];
+  const net::Traffic before = party.channel.traffic();
+  const ot::PhaseCount booked = book;
   body();
   party.channel.flush();
-  const Traffic after = party.channel.traffic();
+  const net::Traffic after = party.channel.traffic();
   book.sent = booked.sent + after.sent - before.sent;
   book.received = booked.received + after.received - before.received;
   book.depth = booked.depth + after.depth - before.depth;
@@ -27,7 +27,7 @@ void in_preprocessing(Party& party, Body&& body) {
 }
 
 template <class Body>
-void meter_preprocessing(CostMeter& meter, Body&& body) {
+void meter_preprocessing(ot::CostMeter& meter, Body&& body) {
   const auto bytes = meter.bytes, depth = meter.depth;
   const auto booked_bytes = meter.preprocess_bytes, booked_depth = meter.preprocess_depth;
   body();
@@ -37,4 +37,4 @@ void meter_preprocessing(CostMeter& meter, Body&& body) {
   }
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

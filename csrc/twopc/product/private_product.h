@@ -15,22 +15,22 @@
 #include "ot/party.h"
 #include "twopc/session/flight.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // What stands between the two halves of the exchange.
 struct PrivateProduct {
   int width = 0;
   std::vector<u8> own;          // this party's bits
-  std::vector<u8> differences;  // where this party chooses: x_r ^ c, as sent
+  std::vector<u8> differences;  // if this party chooses: x_r ^ c, as sent
   std::vector<u8> choices;
   AlignedVector<u64> kept;
-  WipedVector<Block> t;
+  WipedVector<crypto::Block> t;
 };
 
-void write_private_product(Party& party, std::span<const u8> bits, int width,
+void write_private_product(ot::Party& party, std::span<const u8> bits, int width,
                            PrivateProduct& state);
-void read_private_product(Party& party, PrivateProduct& state, std::span<u64> out);
+void read_private_product(ot::Party& party, PrivateProduct& state, std::span<u64> out);
 Flight private_product_flight(i64 n, int width);
-void cost_draw_private_product(CostMeter& meter, i64 n);
+void cost_draw_private_product(ot::CostMeter& meter, i64 n);
 
-}  // namespace privml
+}  // namespace privml::twopc

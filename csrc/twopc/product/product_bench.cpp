@@ -23,12 +23,12 @@
 #include "twopc/product/multiplication.h"
 #include "twopc/product/wide_matmul.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 using Words = std::vector<u64>;
 
-using Run = std::function<void(Party&)>;
+using Run = std::function<void(ot::Party&)>;
 
 struct Row {
   std::string name;
@@ -38,7 +38,7 @@ struct Row {
 
 Words random_words(i64 count, int bits) {
   Words words(count);
-  Prg(os_random_block()).fill_ring(words, bits);
+  crypto::Prg(crypto::os_random_block()).fill_ring(words, bits);
   return words;
 }
 
@@ -50,15 +50,17 @@ Words operand_words(const Operand& format, int rank, i64 count) {
 Row multiply_row(const char* name, i64 n, int bits, int ell, bool nonnegative) {
   return {name, n, [=](int) -> Run {
             const FactorFormat format{bits, true, nonnegative};
-            return [=, x = random_words(n, bits), y = random_words(n, bits), out = Words(n)](
-                       Party& party) mutable { multiply(party, x, format, y, format, ell, out); };
+            return [=, x = random_words(n, bits), y = random_words(n, bits),
+                    out = Words(n)](ot::Party& party) mutable {
+              multiply(party, x, format, y, format, ell, out);
+            };
           }};
 }
 
 Row lookup_row(const char* name, i64 n, int index_bits, int width) {
   return {name, n, [=](int) -> Run {
             return [=, table = random_words(i64{1} << index_bits, width),
-                    index = random_words(n, index_bits), out = Words(n)](Party& party) mutable {
+                    index = random_words(n, index_bits), out = Words(n)](ot::Party& party) mutable {
               lookup(party, table, index, index_bits, width, out);
             };
           }};
@@ -67,12 +69,12 @@ Row lookup_row(const char* name, i64 n, int index_bits, int width) {
 Row transfer_row(const char* name, i64 n, int index_bits, int width) {
   return {name, n, [=](int rank) -> Run {
             if (rank == 0)
-              return [=, messages = random_words(n << index_bits, width)](Party& party) {
+              return [=, messages = random_words(n << index_bits, width)](ot::Party& party) {
                 transfer_one_of_n_send(party, messages, index_bits, width);
               };
             const Words places = random_words(n, index_bits);
             return [=, choices = std::vector<u8>(places.begin(), places.end()),
-                    out = Words(n)](Party& party) mutable {
+                    out = Words(n)](ot::Party& party) mutable {
               transfer_one_of_n_receive(party, choices, index_bits, width, out);
             };
           }};
@@ -82,7 +84,7 @@ Row matmul_row(const char* name, MatrixShape shape, Operand x, Operand y, int el
   return {name, 1, [=](int rank) -> Run {
             return [=, left = operand_words(x, rank, shape.rows * shape.inner),
                     right = operand_words(y, rank, shape.inner * shape.columns),
-                    out = Words(shape.rows * shape.columns)](Party& party) mutable {
+                    out = Words(shape.rows * shape.columns)](ot::Party& party) mutable {
               matmul(party, x, left, y, right, shape, ell, out);
             };
           }};
@@ -94,19 +96,19 @@ Row wide_row(const char* name, i64 products, i64 batch, MatrixShape shape, int e
             const WideProduct product{batch, shape, {kShared, ell}, {kShared, ell}, ell};
             return [=, x = random_words(batch * shape.rows * shape.inner, ell),
                     y = random_words(batch * shape.inner * shape.columns, ell),
-                    out = Words(batch * shape.rows * shape.columns)](Party& party) mutable {
+                    out = Words(batch * shape.rows * shape.columns)](ot::Party& party) mutable {
               WideSession session;
               for (i64 i = 0; i < products; ++i) wide_matmul(party, session, product, x, y, out);
             };
           }};
 }
 
-Row convolution_row(const char* name, const ConvolutionShape& shape, Operand in, Operand kernel,
-                    int ell) {
+Row convolution_row(const char* name, const linear::ConvolutionShape& shape, Operand in,
+                    Operand kernel, int ell) {
   return {name, 1, [=](int rank) -> Run {
             return [=, pixels = operand_words(in, rank, shape.in_count()),
                     weights = operand_words(kernel, rank, shape.kernel_count()),
-                    out = Words(shape.out_count())](Party& party) mutable {
+                    out = Words(shape.out_count())](ot::Party& party) mutable {
               convolution(party, in, pixels, kernel, weights, shape, ell, out);
             };
           }};
@@ -115,23 +117,25 @@ Row convolution_row(const char* name, const ConvolutionShape& shape, Operand in,
 Row digits_row(const char* name, i64 n, int ell, int digit_bits) {
   return {name, n, [=](int) -> Run {
             return [=, x = random_words(n, ell), out = Words(digit_count(ell, digit_bits) * n)](
-                       Party& party) mutable { digits(party, x, ell, digit_bits, out); };
+                       ot::Party& party) mutable { digits(party, x, ell, digit_bits, out); };
           }};
 }
 
 Row nonzero_bit_row(const char* name, i64 n, int ell) {
   return {name, n, [=](int) -> Run {
-            return [=, x = random_words(n, ell), out = std::vector<u8>(n * ell)](
-                       Party& party) mutable { most_significant_nonzero_bit(party, x, ell, out); };
+            return [=, x = random_words(n, ell),
+                    out = std::vector<u8>(n * ell)](ot::Party& party) mutable {
+              most_significant_nonzero_bit(party, x, ell, out);
+            };
           }};
 }
 
 std::vector<Row> rows() {
   const i64 n = i64{1} << 18;
   const Operand shared{kShared, 32, true}, pixels{1, 8, false}, weights{0, 12, true};
-  ConvolutionShape first{1, 1, 28, 28, 6, 5, 5}, second{1, 6, 14, 14, 16, 5, 5};
+  linear::ConvolutionShape first{1, 1, 28, 28, 6, 5, 5}, second{1, 6, 14, 14, 16, 5, 5};
   first.pad_top = first.pad_left = first.pad_bottom = first.pad_right = 2;
-  ConvolutionShape block{1, 64, 32, 32, 64, 3, 3};
+  linear::ConvolutionShape block{1, 64, 32, 32, 64, 3, 3};
   block.pad_top = block.pad_left = block.pad_bottom = block.pad_right = 1;
   return {
       multiply_row("multiply16", n, 16, 32, false),
@@ -173,20 +177,21 @@ double thread_seconds() {
 }
 
 Measured measure(const Row& row, int k) {
-  TcpListener listener("127.0.0.1", 0);
+  net::TcpListener listener("127.0.0.1", 0);
   Measured m;
   std::barrier together(2);
-  Traffic traffic[2];
+  net::Traffic traffic[2];
   double seconds[2];
   const auto run = [&](int rank) {
     const std::chrono::seconds deadline(60);
-    const std::unique_ptr<Channel> channel =
-        rank == 0 ? listener.accept(deadline) : connect_tcp("127.0.0.1", listener.port(), deadline);
+    const std::unique_ptr<net::Channel> channel =
+        rank == 0 ? listener.accept(deadline)
+                  : net::connect_tcp("127.0.0.1", listener.port(), deadline);
     const auto resources =
-        make_party_resources(*channel, rank, {"softspoken", k, "semi_honest", {}});
-    Party& party = resources->party();
+        ot::make_party_resources(*channel, rank, {"softspoken", k, "semi_honest", {}});
+    ot::Party& party = resources->party();
     const Run timed = row.prepared(rank);
-    const Traffic before = channel->traffic();
+    const net::Traffic before = channel->traffic();
     together.arrive_and_wait();
     const auto start = std::chrono::steady_clock::now();
     const double cpu_start = thread_seconds();
@@ -197,7 +202,7 @@ Measured measure(const Row& row, int k) {
     traffic[rank] = channel->traffic();
     traffic[rank].sent -= before.sent;
     traffic[rank].depth -= before.depth;
-    const PhaseCount& preprocess = party.ledger.phases[static_cast<int>(Phase::preprocess)];
+    const ot::PhaseCount& preprocess = party.ledger.phases[static_cast<int>(ot::Phase::preprocess)];
     if (rank == 0) m.preprocess_bytes = preprocess.sent + preprocess.received;
     together.arrive_and_wait();
   };
@@ -211,10 +216,11 @@ Measured measure(const Row& row, int k) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc
 
 int main(int argc, char** argv) {
   using namespace privml;
+  using namespace privml::twopc;
   const int k = argc > 1 ? std::atoi(argv[1]) : 4;
   std::printf("%-24s %9s %9s %9s %12s %14s %14s %6s\n", "row", "seconds", "cpu 0", "cpu 1",
               "per second", "bytes each", "correlations", "depth");

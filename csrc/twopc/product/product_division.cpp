@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 // One axis along which a product may be cut, and what remains of the shape for `count` of it.
@@ -19,7 +19,7 @@ struct Axis {
 
 template <class CostOf>
 i64 bytes_of(CostOf&& cost) {
-  CostMeter meter{RcotCost{"ideal", 0, 1, 1}};
+  ot::CostMeter meter{ot::RcotCost{"ideal", 0, 1, 1}};
   cost(meter);
   return meter.bytes[0] + meter.bytes[1] + (meter.cots[0] + meter.cots[1]) * kCorrelationBits / 8;
 }
@@ -29,7 +29,7 @@ ProductDivision<Shape> cheapest(const Shape& shape, const std::vector<Axis<Shape
                                 i64 least, CostOf&& cost) {
   ProductDivision<Shape> best{{}, {}, {}, {LaneRange{}}, {shape}};
   if (lanes == 1) return best;
-  const i64 whole = bytes_of([&](CostMeter& meter) { cost(meter, shape); });
+  const i64 whole = bytes_of([&](ot::CostMeter& meter) { cost(meter, shape); });
   const i64 wanted = std::min(lanes, whole / least);
   if (wanted < 2) return best;
   i64 best_bytes = std::numeric_limits<i64>::max();
@@ -40,7 +40,7 @@ ProductDivision<Shape> cheapest(const Shape& shape, const std::vector<Axis<Shape
     i64 bytes = 0;
     for (const LaneRange& range : division.ranges) {
       division.shapes.push_back(axis.part(shape, range.count));
-      bytes += bytes_of([&](CostMeter& meter) { cost(meter, division.shapes.back()); });
+      bytes += bytes_of([&](ot::CostMeter& meter) { cost(meter, division.shapes.back()); });
     }
     if (bytes < best_bytes) {
       best_bytes = bytes;
@@ -72,48 +72,51 @@ ProductDivision<MatrixShape> divide_matmul(Operand left, Operand right, const Ma
        inner,
        [](MatrixShape s, i64 count) { return s.inner = count, s; }},
   };
-  return cheapest(shape, axes, lanes, least, [&](CostMeter& meter, const MatrixShape& part) {
+  return cheapest(shape, axes, lanes, least, [&](ot::CostMeter& meter, const MatrixShape& part) {
     cost_matmul(meter, left, right, part, ell);
   });
 }
 
-ProductDivision<ConvolutionShape> divide_convolution(Operand in, Operand kernel,
-                                                     const ConvolutionShape& shape, int ell,
-                                                     i64 lanes, i64 least) {
+ProductDivision<linear::ConvolutionShape> divide_convolution(Operand in, Operand kernel,
+                                                             const linear::ConvolutionShape& shape,
+                                                             int ell, i64 lanes, i64 least) {
   const i64 image = shape.height * shape.width, window = shape.kernel_height * shape.kernel_width;
   const i64 grid = shape.out_height() * shape.out_width();
   const i64 groups = shape.groups, ins = shape.in_channels, outs = shape.out_channels;
-  std::vector<Axis<ConvolutionShape>> axes{
+  std::vector<Axis<linear::ConvolutionShape>> axes{
       {{1, shape.batch, ins * image},
        {},
        {1, shape.batch, outs * grid},
        shape.batch,
-       [](ConvolutionShape s, i64 count) { return s.batch = count, s; }}};
+       [](linear::ConvolutionShape s, i64 count) { return s.batch = count, s; }}};
   if (groups == 1) {
-    axes.push_back({{},
-                    {1, outs, ins * window},
-                    {shape.batch, outs, grid},
-                    outs,
-                    [](ConvolutionShape s, i64 count) { return s.out_channels = count, s; }});
-    axes.push_back({{shape.batch, ins, image},
-                    {outs, ins, window},
-                    {},
-                    ins,
-                    [](ConvolutionShape s, i64 count) { return s.in_channels = count, s; }});
+    axes.push_back(
+        {{},
+         {1, outs, ins * window},
+         {shape.batch, outs, grid},
+         outs,
+         [](linear::ConvolutionShape s, i64 count) { return s.out_channels = count, s; }});
+    axes.push_back(
+        {{shape.batch, ins, image},
+         {outs, ins, window},
+         {},
+         ins,
+         [](linear::ConvolutionShape s, i64 count) { return s.in_channels = count, s; }});
   } else {
     axes.push_back({{shape.batch, groups, ins / groups * image},
                     {1, groups, outs / groups * (ins / groups) * window},
                     {shape.batch, groups, outs / groups * grid},
                     groups,
-                    [](ConvolutionShape s, i64 count) {
+                    [](linear::ConvolutionShape s, i64 count) {
                       s.in_channels = s.in_channels / s.groups * count;
                       s.out_channels = s.out_channels / s.groups * count;
                       return s.groups = count, s;
                     }});
   }
-  return cheapest(shape, axes, lanes, least, [&](CostMeter& meter, const ConvolutionShape& part) {
-    cost_convolution(meter, in, kernel, part, ell);
-  });
+  return cheapest(shape, axes, lanes, least,
+                  [&](ot::CostMeter& meter, const linear::ConvolutionShape& part) {
+                    cost_convolution(meter, in, kernel, part, ell);
+                  });
 }
 
 std::vector<u64> cut(std::span<const u64> values, const Slice& slice, LaneRange range) {
@@ -141,4 +144,4 @@ void put(std::span<const u64> part, const Slice& slice, LaneRange range, std::sp
   }
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

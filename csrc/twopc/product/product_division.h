@@ -14,7 +14,7 @@
 #include "twopc/product/matmul.h"
 #include "twopc/session/lanes.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // Less than this is not worth a thread and messages of its own: bytes, a correlation counted as
 // kCorrelationBits.
@@ -35,13 +35,14 @@ struct ProductDivision {
 
 ProductDivision<MatrixShape> divide_matmul(Operand left, Operand right, const MatrixShape& shape,
                                            int ell, i64 lanes, i64 least = kLaneBytes);
-ProductDivision<ConvolutionShape> divide_convolution(Operand in, Operand kernel,
-                                                     const ConvolutionShape& shape, int ell,
-                                                     i64 lanes, i64 least = kLaneBytes);
+ProductDivision<linear::ConvolutionShape> divide_convolution(Operand in, Operand kernel,
+                                                             const linear::ConvolutionShape& shape,
+                                                             int ell, i64 lanes,
+                                                             i64 least = kLaneBytes);
 
 // A part of an operand; nothing of an operand that this party does not hold.
 std::vector<u64> cut(std::span<const u64> values, const Slice& slice, LaneRange range);
 // Puts a part's result where it belongs, or adds it.
 void put(std::span<const u64> part, const Slice& slice, LaneRange range, std::span<u64> out);
 
-}  // namespace privml
+}  // namespace privml::twopc

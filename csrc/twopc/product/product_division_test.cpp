@@ -5,17 +5,17 @@
 
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 constexpr int kEll = 37;
 constexpr i64 kLeast = 1;  // so that small products are divided too
 
 // Runs every part of a division one after another in one session and puts the results together.
 template <class Shape, class Protocol>
-Words in_parts(Party& party, const ProductDivision<Shape>& division, const Words& left,
+Words in_parts(ot::Party& party, const ProductDivision<Shape>& division, const Words& left,
                const Words& right, i64 count, i64 (*out_count)(const Shape&), Protocol&& protocol) {
   Words out(count);
   for (size_t i = 0; i < division.shapes.size(); ++i) {
@@ -73,32 +73,31 @@ TEST(ProductDivision, MatrixPartsMakeTheWhole) {
       ASSERT_GE(division.shapes.size(), 2u);
       const Both<Words> a = shared_or_owned(x, fx), b = shared_or_owned(y, fy);
       Both<Words> out;
-      run_parties({}, [&, fx = fx, fy = fy](Party& party) {
+      run_parties({}, [&, fx = fx, fy = fy](ot::Party& party) {
         out[party.rank] = in_parts<MatrixShape>(
             party, division, a[party.rank], b[party.rank], shape.rows * shape.columns,
             [](const MatrixShape& s) { return s.rows * s.columns; },
-            [&](Party& p, const Words& left, const Words& right, const MatrixShape& s, Words& z) {
-              matmul(p, fx, left, fy, right, s, kEll, z);
-            });
+            [&](ot::Party& p, const Words& left, const Words& right, const MatrixShape& s,
+                Words& z) { matmul(p, fx, left, fy, right, s, kEll, z); });
       });
       EXPECT_EQ(opened(out), clear_matmul(x, y, shape));
     }
   }
 }
 
-std::vector<ConvolutionShape> convolution_shapes() {
-  ConvolutionShape plain;
+std::vector<linear::ConvolutionShape> convolution_shapes() {
+  linear::ConvolutionShape plain;
   plain.batch = 1, plain.in_channels = 4, plain.height = plain.width = 6;
   plain.out_channels = 3, plain.kernel_height = plain.kernel_width = 3;
-  ConvolutionShape batch = plain;
+  linear::ConvolutionShape batch = plain;
   batch.batch = 5, batch.stride_y = batch.stride_x = 2, batch.pad_top = batch.pad_left = 1;
-  ConvolutionShape groups = plain;
+  linear::ConvolutionShape groups = plain;
   groups.groups = 4, groups.out_channels = 8, groups.batch = 2;
   return {plain, batch, groups};
 }
 
 TEST(ProductDivision, ConvolutionPartsMakeTheWhole) {
-  for (const ConvolutionShape& shape : convolution_shapes()) {
+  for (const linear::ConvolutionShape& shape : convolution_shapes()) {
     const Words x = small_words(shape.in_count()), w = small_words(shape.kernel_count());
     for (const auto& [fx, fw] : kFormats) {
       const Both<Words> a = shared_or_owned(x, fx), b = shared_or_owned(w, fw);
@@ -107,11 +106,12 @@ TEST(ProductDivision, ConvolutionPartsMakeTheWhole) {
         const auto division = divide_convolution(fx, fw, shape, kEll, lanes, kLeast);
         ASSERT_EQ(division.shapes.size() > 1, lanes > 1);
         Both<Words> out;
-        run_parties({}, [&, fx = fx, fw = fw](Party& party) {
-          out[party.rank] = in_parts<ConvolutionShape>(
+        run_parties({}, [&, fx = fx, fw = fw](ot::Party& party) {
+          out[party.rank] = in_parts<linear::ConvolutionShape>(
               party, division, a[party.rank], b[party.rank], shape.out_count(),
-              [](const ConvolutionShape& s) { return s.out_count(); },
-              [&](Party& p, const Words& left, const Words& right, const ConvolutionShape& s,
+              [](const linear::ConvolutionShape& s) { return s.out_count(); },
+              [&](ot::Party& p, const Words& left, const Words& right,
+                  const linear::ConvolutionShape& s,
                   Words& z) { convolution(p, fx, left, fw, right, s, kEll, z); });
         });
         results.push_back(opened(out));
@@ -124,7 +124,7 @@ TEST(ProductDivision, ConvolutionPartsMakeTheWhole) {
 
 TEST(ProductDivision, TheCheapestAxisCostsLittleMoreThanTheWhole) {
   const auto bits = [](Operand fx, Operand fy, const std::vector<MatrixShape>& shapes) {
-    CostMeter meter{RcotCost{"ideal", 0, 1, 1}};
+    ot::CostMeter meter{ot::RcotCost{"ideal", 0, 1, 1}};
     for (const MatrixShape& shape : shapes) cost_matmul(meter, fx, fy, shape, kEll);
     return (meter.bytes[0] + meter.bytes[1]) * 8 +
            (meter.cots[0] + meter.cots[1]) * kCorrelationBits;
@@ -140,4 +140,4 @@ TEST(ProductDivision, TheCheapestAxisCostsLittleMoreThanTheWhole) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -15,13 +15,13 @@
 
 #include "twopc/product/multiplication.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // Throws InvalidArgument on other widths, formats with a shared most significant bit, or lengths
 // that do not fit.
-void multiply_rows(Party& party, std::span<const u64> x, FactorFormat x_format,
+void multiply_rows(ot::Party& party, std::span<const u64> x, FactorFormat x_format,
                    std::span<const u64> y, int y_bits, int ell, std::span<u64> out);
-void cost_multiply_rows(CostMeter& meter, i64 rows, i64 length, FactorFormat x_format, int y_bits,
-                        int ell);
+void cost_multiply_rows(ot::CostMeter& meter, i64 rows, i64 length, FactorFormat x_format,
+                        int y_bits, int ell);
 
-}  // namespace privml
+}  // namespace privml::twopc

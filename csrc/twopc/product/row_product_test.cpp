@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 struct Shape {
   i64 rows, length;
@@ -17,8 +17,14 @@ struct Shape {
   int y_bits, ell;
 };
 
-// Numbers of the format, those known not to be negative below half of its ring.
+// Numbers of the format, those known not to be negative below half of its ring, bounded ones within
+// a quarter.
 Words numbers(const Shape& s) {
+  if (s.x.bounded) {
+    Words out = random_words(s.rows * s.length, s.x.bits - 1, 3);
+    for (u64& word : out) word = (word - (u64{1} << (s.x.bits - 2))) & low_mask(s.x.bits);
+    return out;
+  }
   return random_words(s.rows * s.length, s.x.bits - (s.x.nonnegative ? 1 : 0), 3);
 }
 
@@ -34,19 +40,23 @@ void check(const OtKind& kind, const Shape& s) {
   add_noise_above(xs, s.x.bits);
   add_noise_above(ys, s.y_bits);
   Both<Words> out{Words(x.size()), Words(x.size())};
-  const Outcome outcome = run_parties(kind, [&](Party& p) {
+  const Outcome outcome = run_parties(kind, [&](ot::Party& p) {
     multiply_rows(p, xs[p.rank], s.x, ys[p.rank], s.y_bits, s.ell, out[p.rank]);
   });
   const Words products = reconstruct(out, s.ell);
   for (i64 i = 0; i < std::ssize(x); ++i)
     ASSERT_EQ(products[i], (value_of(s, x[i]) * y[i / s.length]) & low_mask(s.ell)) << i;
-  expect_cost_equals(outcome, [&](CostMeter& meter) {
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
     cost_multiply_rows(meter, s.rows, s.length, s.x, s.y_bits, s.ell);
   });
 }
 
 TEST(RowProduct, IsTheProductOfEveryRow) {
-  for (const FactorFormat x : {FactorFormat{22, true, true}, {22, true}, {22, false}, {38, true}}) {
+  for (const FactorFormat x : {FactorFormat{22, true, true},
+                               {22, true},
+                               {22, false},
+                               {38, true},
+                               {24, true, false, false, true}}) {
     for (const auto& [rows, length] : {std::pair<i64, i64>{1, 1}, {3, 50}, {70, 1}, {5, 768}}) {
       check({}, {rows, length, x, 16, 38});
       check({false, 4}, {rows, length, x, 16, 38});
@@ -63,7 +73,7 @@ TEST(RowProduct, EverySmallPair) {
     for (u64 y0 = 0; y0 < 16; ++y0) {
       Both<Words> out{Words(pairs[0].size()), Words(pairs[0].size())};
       const Both<Words> number{Words{y0}, Words{(y - y0) & 15}};
-      run_parties({}, [&](Party& p) {
+      run_parties({}, [&](ot::Party& p) {
         multiply_rows(p, pairs[p.rank], {bits, true}, number[p.rank], bits, 7, out[p.rank]);
       });
       const Words products = reconstruct(out, 7);
@@ -76,7 +86,7 @@ TEST(RowProduct, EverySmallPair) {
 }
 
 TEST(RowProduct, RefusesWrongArguments) {
-  run_parties({}, [](Party& p) {
+  run_parties({}, [](ot::Party& p) {
     Words x(6), y(2), uneven(4), out(6);
     EXPECT_THROW(multiply_rows(p, x, {20, true}, y, 16, 18, out), InvalidArgument);
     EXPECT_THROW(multiply_rows(p, x, {20, true}, y, 16, 65, out), InvalidArgument);
@@ -85,4 +95,4 @@ TEST(RowProduct, RefusesWrongArguments) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -8,23 +8,23 @@
 #include "twopc/product/vector_tiles.h"
 #include "twopc/session/lane_pack.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 // Buffers of one call, sized for its largest tile.
 template <class Word>
 struct Work {
-  std::vector<Word> words;  // unpacked messages
-  std::vector<u8> bytes;    // packed messages
-  WipedVector<Block> ends;  // q ^ delta
-  AlignedVector<Block> pads[2];
-  WipedVector<Block> q, t;  // correlations of the chunk, as sender and as receiver
+  std::vector<Word> words;          // unpacked messages
+  std::vector<u8> bytes;            // packed messages
+  WipedVector<crypto::Block> ends;  // q ^ delta
+  AlignedVector<crypto::Block> pads[2];
+  WipedVector<crypto::Block> q, t;  // correlations of the chunk, as sender and as receiver
   std::vector<u8> choices;
 };
 
 template <class Word>
 i64 pad_blocks(i64 length) {
-  return ceil_div(length * static_cast<i64>(sizeof(Word)), static_cast<i64>(sizeof(Block)));
+  return ceil_div(length * static_cast<i64>(sizeof(Word)), static_cast<i64>(sizeof(crypto::Block)));
 }
 
 template <class Word>
@@ -56,10 +56,10 @@ TileView<Word> view(const ProductTile& tile, const ProductFormat& format, std::v
 }
 
 template <class Word>
-void send(Party& party, const ProductTile& tile, const ProductFormat& format,
+void send(ot::Party& party, const ProductTile& tile, const ProductFormat& format,
           const std::vector<Word>& y, std::vector<Word>& sums, Work<Word>& work) {
-  const Block* q = work.q.data() + tile.first_cot;
-  const Block delta = party.sender.delta();
+  const crypto::Block* q = work.q.data() + tile.first_cot;
+  const crypto::Block delta = party.sender.delta();
   for (i64 k = 0; k < tile.count; ++k) work.ends[k] = q[k] ^ delta;
   const i64 blocks = pad_blocks<Word>(tile.slice->length);
   party.hash.expand(q, tile.count, blocks, work.pads[0].data());
@@ -72,7 +72,7 @@ void send(Party& party, const ProductTile& tile, const ProductFormat& format,
 }
 
 template <class Word>
-void receive(Party& party, const ProductTile& tile, const ProductFormat& format,
+void receive(ot::Party& party, const ProductTile& tile, const ProductFormat& format,
              std::vector<Word>& sums, Work<Word>& work) {
   const i64 blocks = pad_blocks<Word>(tile.slice->length);
   party.hash.expand(work.t.data() + tile.first_cot, tile.count, blocks, work.pads[0].data());
@@ -94,22 +94,22 @@ void choice_bits(std::span<const ProductTile> tiles, std::span<const u64> x,
 }
 
 template <class Word>
-void run_chunk(Party& party, std::span<const ProductSlice> chunk, const ProductFormat& format,
+void run_chunk(ot::Party& party, std::span<const ProductSlice> chunk, const ProductFormat& format,
                std::span<const u64> x, const std::vector<Word>& y, std::vector<Word>& sums,
                Work<Word>& work) {
   const std::vector<ProductTile> tiles = product_tiles(chunk, format);
   const i64 cots = chunk_cots(chunk, format);
   fit(work, tiles);
-  reserve(party, y.empty() ? 0 : cots, x.empty() ? 0 : cots);
+  ot::reserve(party, y.empty() ? 0 : cots, x.empty() ? 0 : cots);
   if (!x.empty()) {
     work.choices.resize(cots);
     work.t.resize(cots);
     choice_bits(tiles, x, work.choices);
-    choose_receive(party, work.choices, work.t.data());
+    ot::choose_receive(party, work.choices, work.t.data());
   }
   if (!y.empty()) {
     work.q.resize(cots);
-    choose_send(party, work.q.data(), cots);
+    ot::choose_send(party, work.q.data(), cots);
   }
   const bool both = !x.empty() && !y.empty();
   for (size_t first = 0; first < tiles.size();) {
@@ -123,7 +123,7 @@ void run_chunk(Party& party, std::span<const ProductSlice> chunk, const ProductF
 }
 
 template <class Word>
-void run(Party& party, std::span<const ProductBlock> blocks, const ProductFormat& format,
+void run(ot::Party& party, std::span<const ProductBlock> blocks, const ProductFormat& format,
          std::span<const u64> x, std::span<const u64> y, std::span<u64> out) {
   const std::vector<Word> correlations(y.begin(), y.end());
   std::vector<Word> sums(out.size());
@@ -149,7 +149,7 @@ Sizes sizes_of(std::span<const ProductBlock> blocks) {
 
 }  // namespace
 
-void vector_products(Party& party, std::span<const ProductBlock> blocks,
+void vector_products(ot::Party& party, std::span<const ProductBlock> blocks,
                      const ProductFormat& format, std::span<const u64> choices,
                      std::span<const u64> correlations, std::span<u64> out) {
   const Sizes sizes = sizes_of(blocks);
@@ -166,7 +166,7 @@ void vector_products(Party& party, std::span<const ProductBlock> blocks,
   }
 }
 
-void cost_vector_products(CostMeter& meter, std::array<bool, 2> senders,
+void cost_vector_products(ot::CostMeter& meter, std::array<bool, 2> senders,
                           std::span<const ProductBlock> blocks, const ProductFormat& format) {
   for (const auto& chunk : product_chunks(blocks, format, meter.chunk_factor)) {
     const std::vector<ProductTile> tiles = product_tiles(chunk, format);
@@ -186,4 +186,4 @@ void cost_vector_products(CostMeter& meter, std::array<bool, 2> senders,
   }
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -9,7 +9,7 @@
 //                hash.
 // Cost           one correlation and one bit per choice bit, and per choice of bit i length * (ell
 //                - i) bits; every tile of the stream (vector_tiles.h) is rounded up to a byte.
-//                Depth 2 per chunk of choices, more where both parties send streams so long that
+//                Depth 2 per chunk of choices, more if both parties send streams so long that
 //                they take turns.
 #pragma once
 
@@ -18,7 +18,7 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 struct ProductBlock {
   i64 rows = 0;
@@ -36,12 +36,12 @@ struct ProductFormat {
 // `correlations`: Y of all blocks as ring elements of Z_{2^ell}, empty at a party that does not
 // send. With both given at both parties the products run in both directions and their shares are
 // added. out: rows x length of all blocks, overwritten.
-void vector_products(Party& party, std::span<const ProductBlock> blocks,
+void vector_products(ot::Party& party, std::span<const ProductBlock> blocks,
                      const ProductFormat& format, std::span<const u64> choices,
                      std::span<const u64> correlations, std::span<u64> out);
 
 // senders[r]: party r sends.
-void cost_vector_products(CostMeter& meter, std::array<bool, 2> senders,
+void cost_vector_products(ot::CostMeter& meter, std::array<bool, 2> senders,
                           std::span<const ProductBlock> blocks, const ProductFormat& format);
 
-}  // namespace privml
+}  // namespace privml::twopc

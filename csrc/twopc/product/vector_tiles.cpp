@@ -6,7 +6,7 @@
 
 #include "base/multiversion.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr i64 kChunkCots = i64{1} << 19;
@@ -14,7 +14,7 @@ constexpr i64 kTileWords = i64{1} << 13;
 constexpr i64 kTurnBytes = i64{1} << 20;
 
 template <class Word>
-[[gnu::always_inline]] inline Word word_of(const Block* blocks, i64 j) {
+[[gnu::always_inline]] inline Word word_of(const crypto::Block* blocks, i64 j) {
   Word word;
   std::memcpy(&word, reinterpret_cast<const u8*>(blocks) + j * sizeof(Word), sizeof(Word));
   return word;
@@ -27,7 +27,7 @@ template <class Word, bool negative>
 
 template <class Word, bool negative>
 [[gnu::always_inline]] inline void send_rows(const TileView<Word>& tile, const Word* __restrict y,
-                                             const Block* pad0, const Block* pad1,
+                                             const crypto::Block* pad0, const crypto::Block* pad1,
                                              Word* __restrict message) {
   i64 row = tile.first / tile.inner, b = tile.first % tile.inner;
   for (i64 k = 0; k < tile.count; ++k) {
@@ -47,7 +47,8 @@ template <class Word, bool negative>
 
 template <class Word, bool negative>
 [[gnu::always_inline]] inline void receive_rows(const TileView<Word>& tile, const u8* choices,
-                                                const Block* pad, const Word* __restrict message) {
+                                                const crypto::Block* pad,
+                                                const Word* __restrict message) {
   i64 row = tile.first / tile.inner, b = tile.first % tile.inner;
   for (i64 k = 0; k < tile.count; ++k) {
     const Word mask = Word{0} - static_cast<Word>(choices[k]);
@@ -63,7 +64,8 @@ template <class Word, bool negative>
 
 template <class Word>
 [[gnu::always_inline]] inline void send_any(const TileView<Word>& tile, const Word* y,
-                                            const Block* pad0, const Block* pad1, Word* message) {
+                                            const crypto::Block* pad0, const crypto::Block* pad1,
+                                            Word* message) {
   if (tile.negative) {
     send_rows<Word, true>(tile, y, pad0, pad1, message);
   } else {
@@ -73,7 +75,7 @@ template <class Word>
 
 template <class Word>
 [[gnu::always_inline]] inline void receive_any(const TileView<Word>& tile, const u8* choices,
-                                               const Block* pad, const Word* message) {
+                                               const crypto::Block* pad, const Word* message) {
   if (tile.negative) {
     receive_rows<Word, true>(tile, choices, pad, message);
   } else {
@@ -156,24 +158,24 @@ size_t turn_end(std::span<const ProductTile> tiles, size_t first, i64 chunk_fact
 }
 
 PRIVML_TARGET_CLONES
-void send_tile(const TileView<u32>& tile, const u32* y, const Block* pad0, const Block* pad1,
-               u32* message) {
+void send_tile(const TileView<u32>& tile, const u32* y, const crypto::Block* pad0,
+               const crypto::Block* pad1, u32* message) {
   send_any(tile, y, pad0, pad1, message);
 }
 PRIVML_TARGET_CLONES
-void send_tile(const TileView<u64>& tile, const u64* y, const Block* pad0, const Block* pad1,
-               u64* message) {
+void send_tile(const TileView<u64>& tile, const u64* y, const crypto::Block* pad0,
+               const crypto::Block* pad1, u64* message) {
   send_any(tile, y, pad0, pad1, message);
 }
 PRIVML_TARGET_CLONES
-void receive_tile(const TileView<u32>& tile, const u8* choices, const Block* pad,
+void receive_tile(const TileView<u32>& tile, const u8* choices, const crypto::Block* pad,
                   const u32* message) {
   receive_any(tile, choices, pad, message);
 }
 PRIVML_TARGET_CLONES
-void receive_tile(const TileView<u64>& tile, const u8* choices, const Block* pad,
+void receive_tile(const TileView<u64>& tile, const u8* choices, const crypto::Block* pad,
                   const u64* message) {
   receive_any(tile, choices, pad, message);
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -7,7 +7,7 @@
 
 #include "twopc/product/vector_products.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // Rows [first_row, first_row + rows) of a block; `choice`, `correlation`, `out` are its places in
 // the operands.
@@ -51,14 +51,14 @@ struct TileView {
 };
 
 // Sender: message = y - pad0 + pad1, share = pad0.
-void send_tile(const TileView<u32>& tile, const u32* y, const Block* pad0, const Block* pad1,
-               u32* message);
-void send_tile(const TileView<u64>& tile, const u64* y, const Block* pad0, const Block* pad1,
-               u64* message);
+void send_tile(const TileView<u32>& tile, const u32* y, const crypto::Block* pad0,
+               const crypto::Block* pad1, u32* message);
+void send_tile(const TileView<u64>& tile, const u64* y, const crypto::Block* pad0,
+               const crypto::Block* pad1, u64* message);
 // Receiver: share = choice * message - pad.
-void receive_tile(const TileView<u32>& tile, const u8* choices, const Block* pad,
+void receive_tile(const TileView<u32>& tile, const u8* choices, const crypto::Block* pad,
                   const u32* message);
-void receive_tile(const TileView<u64>& tile, const u8* choices, const Block* pad,
+void receive_tile(const TileView<u64>& tile, const u8* choices, const crypto::Block* pad,
                   const u64* message);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -9,7 +9,7 @@
 #include "twopc/product/dense.h"
 #include "twopc/product/last_bit.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 using lattice::Digest;
@@ -35,35 +35,56 @@ std::vector<u8> bytes_of(std::initializer_list<i64> numbers) {
 
 // Of the keys of a generation.
 Digest digest_of(const WideSession& session, int owner, size_t set) {
-  const WideSet& parameters = kWideSets[set];
+  const lattice::WideSet& parameters = lattice::kWideSets[set];
   const auto label = bytes_of({session.states[owner][set].generation, parameters.moduli,
                                parameters.digit_bits, static_cast<i64>(parameters.primes[0])});
   return lattice::digest_of({owner, {parameters.ring}, {}, label}, session.digest, {});
 }
 
 // Public halves follow from both parties' nonces.
-void greet(Party& party, WideSession& session) {
+void greet(ot::Party& party, WideSession& session) {
   session.digest =
       agree(party, {0, {}, {}, {reinterpret_cast<const u8*>(kPurpose.data()), kPurpose.size()}});
-  session.prg = std::make_unique<Prg>(party.prg.next_block());
+  session.prg = std::make_unique<crypto::Prg>(party.prg.next_block());
   session.greeted = true;
 }
 
-Block tag_of(const WideSession& session, const WideProduct& product, const WideSide& side,
-             int owner, i64 number) {
+using States = std::array<WideKeyState, 2>;  // of the keys that a plan's sides use, by owner
+
+// Of all that a party reads by, sent before anything else: parties whose plans differ, as those
+// with other libraries of mathematical functions might have, must not wait for each other.
+crypto::Block tag_of(const WideSession& session, const WideProduct& product, const WidePlan& plan,
+                     const States& before, int sender) {
   std::vector<u8> label;
   const auto append = [&](std::initializer_list<i64> numbers) {
     const auto bytes = bytes_of(numbers);
     label.insert(label.end(), bytes.begin(), bytes.end());
   };
-  append({product.ell, side.choice.upload_bits, side.choice.answer_bits, side.new_levels});
-  for (const WideTerm& term : side.terms) {
-    const lattice::WideShape& shape = term.shape;
-    append({term.turned, shape.batch, shape.rows, shape.inner, shape.columns, shape.levels});
+  const auto& [rows, inner, columns] = product.shape;
+  append({product.batch, rows, inner, columns, product.ell});
+  for (const int owner : {0, 1}) {
+    const WideSide& side = plan.sides[owner];
+    const auto& [made, generation, products, levels] = before[owner];
+    append({std::ssize(side.terms), static_cast<i64>(side.set), side.choice.upload_bits,
+            side.choice.answer_bits, side.new_levels, made, generation, products, levels.kept});
+    for (const auto& [turned, shape] : side.terms)
+      append({turned, shape.batch, shape.rows, shape.inner, shape.columns, shape.levels});
   }
-  const Digest whole = lattice::digest_of({owner, {side.choice.set.ring}, {}, label},
-                                          digest_of(session, owner, side.set), {});
-  return lattice::tag_of(whole, number, 0);
+  return lattice::tag_of(lattice::digest_of({sender, {}, {}, label}, session.digest, {}), 0, 0);
+}
+
+void write_tag(ot::Party& party, const WideSession& session, const WideProduct& product,
+               const WidePlan& plan, const States& before) {
+  const crypto::Block mine = tag_of(session, product, plan, before, party.rank);
+  party.channel.write({reinterpret_cast<const u8*>(&mine), sizeof mine});
+}
+
+void read_tag(ot::Party& party, const WideSession& session, const WideProduct& product,
+              const WidePlan& plan, const States& before) {
+  crypto::Block theirs;
+  party.channel.read({reinterpret_cast<u8*>(&theirs), sizeof theirs});
+  if (!(theirs == tag_of(session, product, plan, before, 1 - party.rank)))
+    throw ProtocolError("lattice: the peer computes another product, or plans it otherwise");
 }
 
 // The number of the first ciphertext of a product, whose plan has fewer than 2^32 of them.
@@ -126,7 +147,8 @@ std::vector<u64> multiplied_factor(const WideProduct& product, const WideTerm& t
 }
 
 // A term's outputs, which lie as its shape says, to where those of the product lie.
-void add_outputs(const WideTerm& term, std::span<const Torus> outputs, std::span<Torus> sums) {
+void add_outputs(const WideTerm& term, std::span<const lattice::Torus> outputs,
+                 std::span<lattice::Torus> sums) {
   const auto& shape = term.shape;
   for (i64 b = 0; b < shape.batch; ++b)
     for (i64 i = 0; i < shape.rows; ++i)
@@ -137,7 +159,7 @@ void add_outputs(const WideTerm& term, std::span<const Torus> outputs, std::span
       }
 }
 
-void send_uploads(Party& party, WideSession& session, const WideProduct& product,
+void send_uploads(ot::Party& party, WideSession& session, const WideProduct& product,
                   const WideSide& side, const WideKeyState& before, std::span<const u64> x,
                   std::span<const u64> y) {
   auto& owner = session.keys[party.rank][side.set].owner;
@@ -155,8 +177,6 @@ void send_uploads(Party& party, WideSession& session, const WideProduct& product
     owner->write_switching(level, wire);
     party.channel.write(wire);
   }
-  const Block tag = tag_of(session, product, side, party.rank, before.products);
-  party.channel.write({reinterpret_cast<const u8*>(&tag), sizeof tag});
   i64 first = first_ciphertext(before.products);
   for (const WideTerm& term : side.terms) {
     wire.resize(lattice::wide_upload_bytes(side.choice, term.shape));
@@ -165,10 +185,9 @@ void send_uploads(Party& party, WideSession& session, const WideProduct& product
     party.channel.write(wire);
     first += term.shape.polynomials();
   }
-  party.channel.flush();
 }
 
-void read_keys(Party& party, WideSession& session, const WideProduct& product, const WideSide& side,
+void read_keys(ot::Party& party, WideSession& session, const WideSide& side,
                const WideKeyState& before) {
   const int owner = 1 - party.rank;
   auto& keys = session.keys[owner][side.set].keys;
@@ -185,19 +204,15 @@ void read_keys(Party& party, WideSession& session, const WideProduct& product, c
     party.channel.read(wire);
     keys->add_level(level, wire);
   }
-  Block tag;
-  party.channel.read({reinterpret_cast<u8*>(&tag), sizeof tag});
-  if (!(tag == tag_of(session, product, side, owner, before.products)))
-    throw ProtocolError("lattice: the peer's ciphertexts belong to another product");
 }
 
 // Answers a term: halves c1 leave as they are made, those of c0 are added to sums.
-void answer_term(Party& party, WideSession& session, const WideSide& side, const WideTerm& term,
-                 i64 first, std::span<const u64> y, std::span<Torus> sums) {
+void answer_term(ot::Party& party, WideSession& session, const WideSide& side, const WideTerm& term,
+                 i64 first, std::span<const u64> y, std::span<lattice::Torus> sums) {
   const lattice::WideKeys& keys = *session.keys[1 - party.rank][side.set].keys;
   lattice::WideEvaluator evaluator(keys, side.choice, term.shape, first, *session.prg);
   TorusVector outputs(sums.size());
-  std::ranges::fill(outputs, Torus{});
+  std::ranges::fill(outputs, lattice::Torus{});
   std::vector<u8> wire, answer(lattice::wide_answer_bytes(side.choice));
   for (i64 i = 0; i < term.shape.answers(); ++i) {
     while (evaluator.parts_read() < evaluator.parts_for(i)) {
@@ -214,7 +229,7 @@ void answer_term(Party& party, WideSession& session, const WideSide& side, const
 }
 
 // Rounds and masks the halves c0 of all terms together.
-void send_masked(Party& party, WideSession& session, int ell, std::span<Torus> sums,
+void send_masked(ot::Party& party, WideSession& session, int ell, std::span<lattice::Torus> sums,
                  RoundedShares& share) {
   const int bits = ell + 1;
   share.high.resize(sums.size());
@@ -222,7 +237,7 @@ void send_masked(Party& party, WideSession& session, int ell, std::span<Torus> s
   session.prg->fill_ring(share.high, ell);
   session.prg->fill_bits(share.last);
   for (size_t i = 0; i < sums.size(); ++i) {
-    Torus last = lattice::power_of_half(bits);
+    lattice::Torus last = lattice::power_of_half(bits);
     const u64 set = u64{0} - share.last[i];
     last = {last.high & set, last.middle & set, 0};
     sums[i] = lattice::rounded(sums[i], bits) - lattice::torus_of(share.high[i], ell) - last;
@@ -233,12 +248,12 @@ void send_masked(Party& party, WideSession& session, int ell, std::span<Torus> s
   party.channel.flush();
 }
 
-RoundedShares answer(Party& party, WideSession& session, const WideProduct& product,
+RoundedShares answer(ot::Party& party, WideSession& session, const WideProduct& product,
                      const WideSide& side, const WideKeyState& before, std::span<const u64> x,
                      std::span<const u64> y) {
-  read_keys(party, session, product, side, before);
+  read_keys(party, session, side, before);
   TorusVector sums(product.batch * product.shape.rows * product.shape.columns);
-  std::ranges::fill(sums, Torus{});
+  std::ranges::fill(sums, lattice::Torus{});
   i64 first = first_ciphertext(before.products);
   for (const WideTerm& term : side.terms) {
     answer_term(party, session, side, term, first, multiplied_factor(product, term, x, y), sums);
@@ -249,16 +264,16 @@ RoundedShares answer(Party& party, WideSession& session, const WideProduct& prod
   return share;
 }
 
-RoundedShares read_answers(Party& party, WideSession& session, const WideProduct& product,
+RoundedShares read_answers(ot::Party& party, WideSession& session, const WideProduct& product,
                            const WideSide& side) {
   const lattice::WideKeyOwner& owner = *session.keys[party.rank][side.set].owner;
   const i64 count = product.batch * product.shape.rows * product.shape.columns;
   const int bits = product.ell + 1;
   TorusVector sums(count), outputs(count);
-  std::ranges::fill(sums, Torus{});
+  std::ranges::fill(sums, lattice::Torus{});
   std::vector<u8> wire(lattice::wide_answer_bytes(side.choice));
   for (const WideTerm& term : side.terms) {
-    std::ranges::fill(outputs, Torus{});
+    std::ranges::fill(outputs, lattice::Torus{});
     for (i64 i = 0; i < term.shape.answers(); ++i) {
       party.channel.read(wire);
       owner.add_answers(side.choice, term.shape, i, wire, outputs);
@@ -271,7 +286,7 @@ RoundedShares read_answers(Party& party, WideSession& session, const WideProduct
   RoundedShares share{WipedVector<u64>(count), std::vector<u8>(count)};
   for (i64 i = 0; i < count; ++i) {
     // Half of a unit of the ring, so that noise of both signs leaves the bits above as they are.
-    const Torus v = sums[i] + outputs[i] + lattice::power_of_half(bits);
+    const lattice::Torus v = sums[i] + outputs[i] + lattice::power_of_half(bits);
     share.high[i] = v.high >> (64 - product.ell);
     share.last[i] =
         static_cast<u8>((product.ell == 64 ? v.middle >> 63 : v.high >> (63 - product.ell)) & 1);
@@ -289,7 +304,7 @@ WidePlan plan_for(const WideSession& session, const WideProduct& product) {
 
 }  // namespace
 
-void wide_matmul(Party& party, WideSession& session, const WideProduct& product,
+void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& product,
                  std::span<const u64> x, std::span<const u64> y, std::span<u64> out) {
   const auto& [rows, inner, columns] = product.shape;
   const WidePlan plan = plan_for(session, product);
@@ -300,11 +315,14 @@ void wide_matmul(Party& party, WideSession& session, const WideProduct& product,
          "lattice: an operand does not match the shape");
   expect(!session.greeted || session.prg, "lattice: these keys are of a meter");
   if (!session.greeted) greet(party, session);
-  std::array<WideKeyState, 2> before;
+  States before;
   for (const int owner : {0, 1}) before[owner] = session.states[owner][plan.sides[owner].set];
   advance(session, plan);
   const WideSide &mine = plan.sides[party.rank], &theirs = plan.sides[1 - party.rank];
+  write_tag(party, session, product, plan, before);
   if (!mine.terms.empty()) send_uploads(party, session, product, mine, before[party.rank], x, y);
+  party.channel.flush();
+  read_tag(party, session, product, plan, before);
   std::array<RoundedShares, 2> shares;
   if (!theirs.terms.empty())
     shares[1 - party.rank] = answer(party, session, product, theirs, before[1 - party.rank], x, y);
@@ -333,16 +351,17 @@ void wide_matmul(Party& party, WideSession& session, const WideProduct& product,
                 product.ell, out.subspan(b * rows * columns, rows * columns));
 }
 
-void cost_wide_matmul(CostMeter& meter, WideSession& session, const WideProduct& product) {
+void cost_wide_matmul(ot::CostMeter& meter, WideSession& session, const WideProduct& product) {
   const WidePlan plan = plan_for(session, product);
   if (!session.greeted) meter.exchange(kAgreementBytes, kAgreementBytes);
   session.greeted = true;
-  std::array<i64, 2> up{}, down{};
+  constexpr i64 kTag = sizeof(crypto::Block);
+  std::array<i64, 2> up{kTag, kTag}, down{};
   i64 numbers = 0;
   for (const int owner : {0, 1}) {
     const WideSide& side = plan.sides[owner];
     if (side.terms.empty()) continue;
-    up[owner] = side.key_bytes + static_cast<i64>(sizeof(Block)) + side.upload_bytes;
+    up[owner] += side.key_bytes + side.upload_bytes;
     down[1 - owner] = side.answer_bytes;
     numbers += product.batch * product.shape.rows * product.shape.columns;
   }
@@ -353,4 +372,4 @@ void cost_wide_matmul(CostMeter& meter, WideSession& session, const WideProduct&
   renew(session, plan);
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -15,8 +15,9 @@
 // Assumption     lattice/wide_parameters.h; lattice/transcript.h; correlated OT,
 //                correlation-robust hash. A result is wrong with probability below 2^-99 for each
 //                of its values.
-// Cost           64 bytes both ways before the first product of a session; for each party that
-//                encrypts, with keys that are not there yet, a tag, uploads, and answers back, as
+// Cost           64 bytes both ways before the first product of a session; a tag both ways; for
+// each
+//                party that encrypts, keys that are not there yet, uploads, and answers back, as
 //                the plan says; drop_last_bit of as many numbers as the result has, twice if both
 //                parties encrypt. Depth 3, the first product 4. Products of m x k and k x n take,
 //                in bits: if both encrypt their shares of x, 2 m k upload_bits up and 2 m n (2 ell
@@ -30,30 +31,30 @@
 #include "ot/party.h"
 #include "twopc/product/wide_plan.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // What a party keeps for products, of any shapes, of one session; both use it for the same products
 // in the same order. Keys that have served lattice::kMostWideProducts are made anew.
 struct WideSession {
   struct Keys {
-    std::unique_ptr<lattice::WideKeyOwner> owner = nullptr;  // at who encrypts
+    std::unique_ptr<lattice::WideKeyOwner> owner = nullptr;  // at the party that encrypts
     std::unique_ptr<lattice::WideKeys> keys = nullptr;       // at the other party
   };
-  std::array<WideKeyStates, 2> states{};  // by who encrypts
+  std::array<WideKeyStates, 2> states{};  // by the party that encrypts
   bool greeted = false;
   // Since the first product:
   lattice::Digest digest{};  // that the keys' own ones come from
-  std::unique_ptr<Prg> prg = nullptr;
+  std::unique_ptr<crypto::Prg> prg = nullptr;
   std::array<std::array<Keys, lattice::kWideSets.size()>, 2> keys{};
 };
 
-// x: batch x rows x inner, y: batch x inner x columns, empty where the other party knows it; out:
-// batch x rows x columns. Throws InvalidArgument where plan_wide() has no plan, and on formats and
-// lengths that do not fit, before anything is sent; ProtocolError where the peer's product or
+// x: batch x rows x inner, y: batch x inner x columns, empty if the other party knows it; out:
+// batch x rows x columns. Throws InvalidArgument if plan_wide() has no plan, and on formats and
+// lengths that do not fit, before anything is sent; ProtocolError if the peer's product or
 // messages are others.
-void wide_matmul(Party& party, WideSession& session, const WideProduct& product,
+void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& product,
                  std::span<const u64> x, std::span<const u64> y, std::span<u64> out);
 // The session's states are those before the product, and after it those that follow.
-void cost_wide_matmul(CostMeter& meter, WideSession& session, const WideProduct& product);
+void cost_wide_matmul(ot::CostMeter& meter, WideSession& session, const WideProduct& product);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -7,10 +7,10 @@
 #include "twopc/product/dense.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 Both<Words> placed(const Words& values, const Operand& format, u64 seed) {
   if (format.owner == kShared) return share(values, format.bits, seed);
@@ -49,7 +49,7 @@ void expect_products(const std::vector<WideProduct>& products, const std::vector
     xs.push_back(placed(factors[i].x, products[i].x, 3 + i));
     ys.push_back(placed(factors[i].y, products[i].y, 100 + i));
   }
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
     WideSession session;
     for (size_t i = 0; i < products.size(); ++i) {
@@ -62,7 +62,7 @@ void expect_products(const std::vector<WideProduct>& products, const std::vector
     ASSERT_EQ(reconstruct(outs[i], products[i].ell),
               expected_products(products[i], factors[i].x, factors[i].y))
         << i;
-  expect_cost_equals(outcome, [&](CostMeter& meter) {
+  expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
     WideSession session;
     for (const WideProduct& product : products) cost_wide_matmul(meter, session, product);
   });
@@ -143,7 +143,7 @@ TEST(WideMatmul, SharesAtTheirExtremes) {
   const u64 least = u64{1} << 31;
   Both<Words> out{Words(256), Words(256)};
   const Both<Words> x{Words(1024, least), Words(1024, 0)}, y{Words(1024, 0), Words(1024, least)};
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     WideSession session;
     wide_matmul(party, session, product, x[party.rank], y[party.rank], out[party.rank]);
   });
@@ -159,7 +159,7 @@ TEST(WideMatmul, EqualSharesWhereNoiseHasNoRoomToSpare) {
   const u64 least = u64{1} << 36, left = least + 26;
   const Words x(16 * 43689, least), y(43689, left);
   Both<Words> out{Words(16), Words(16)};
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     WideSession session;
     wide_matmul(party, session, product, x, y, out[party.rank]);
   });
@@ -173,7 +173,7 @@ TEST(WideMatmul, OtherTransfers) {
 
 TEST(WideMatmul, KeysServeFurtherProductsUntilTheyAreUsedUp) {
   const WideProduct product = shared(1, {8, 8, 8}, 32);
-  CostMeter meter(rcot_cost(OtKind{}.config()));
+  ot::CostMeter meter(ot::rcot_cost(OtKind{}.config()));
   WideSession session;
   std::vector<i64> bytes;
   for (int i = 0; i < 3; ++i) {
@@ -192,7 +192,7 @@ TEST(WideMatmul, KeysServeFurtherProductsUntilTheyAreUsedUp) {
       for (WideKeyState& state : states)
         if (state.made) state.products = lattice::kMostWideProducts - 1;
   };
-  const Outcome outcome = run_parties({}, [&](Party& party) {
+  const Outcome outcome = run_parties({}, [&](ot::Party& party) {
     const int r = party.rank;
     WideSession own;
     for (size_t i = 0; i < out.size(); ++i) {
@@ -207,7 +207,7 @@ TEST(WideMatmul, KeysServeFurtherProductsUntilTheyAreUsedUp) {
   });
   for (const auto& one : out)
     EXPECT_EQ(reconstruct(one, 32), expected_products(product, factors.x, factors.y));
-  expect_cost_equals(outcome, [&](CostMeter& m) {
+  expect_cost_equals(outcome, [&](ot::CostMeter& m) {
     WideSession own;
     for (size_t i = 0; i < out.size(); ++i) {
       if (i == 1) use_up(own);
@@ -216,7 +216,7 @@ TEST(WideMatmul, KeysServeFurtherProductsUntilTheyAreUsedUp) {
   });
 }
 
-// Both parties encrypt where one factor has many more elements than the other.
+// Both parties encrypt if one factor has many more elements than the other.
 TEST(WideMatmul, PlansTakeTheFewestBytes) {
   const auto terms = [](const WideProduct& product) {
     const WidePlan plan = plan_wide(product, {}).value();
@@ -237,7 +237,7 @@ TEST(WideMatmul, PlansTakeTheFewestBytes) {
 // Attention and the product of the comparison with other systems, keys included.
 TEST(WideMatmul, BytesAreThoseOfTheArithmetic) {
   const auto bytes = [](const WideProduct& product, int products) {
-    CostMeter meter(RcotCost{"ideal", 0, 1, i64{1} << 40});
+    ot::CostMeter meter(ot::RcotCost{"ideal", 0, 1, i64{1} << 40});
     WideSession session;
     for (int i = 0; i < products; ++i) cost_wide_matmul(meter, session, product);
     return meter.bytes[0] + meter.bytes[1];
@@ -258,7 +258,7 @@ TEST(WideMatmul, RefusesWhatNoPlanServes) {
   // Numbers of ciphertexts, of which a product has 2^32, would be those of the next product.
   EXPECT_FALSE(plan_wide(shared(i64{1} << 26, {1, 1 << 16, 1}, 64), {}));
   Words x(6), y(6), out(4);
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     WideSession session;
     const auto multiply = [&](const WideProduct& product) {
       wide_matmul(party, session, product, x, y, out);
@@ -272,10 +272,10 @@ TEST(WideMatmul, RefusesWhatNoPlanServes) {
 }
 
 TEST(WideMatmul, PartiesThatDisagreeFindOut) {
-  for (const int difference : {0, 1, 2}) {
+  for (const int difference : {0, 1, 2, 3}) {
     int refused = 0;
     try {
-      run_parties({}, [&](Party& party) {
+      run_parties({}, [&](ot::Party& party) {
         WideSession session;
         WideProduct product = shared(1, {2, 3, 2}, 32);
         const Words x(6), y(6);
@@ -287,6 +287,10 @@ TEST(WideMatmul, PartiesThatDisagreeFindOut) {
           if (difference == 2)
             for (auto& states : session.states)
               for (WideKeyState& state : states) state.products += state.made;
+          // Keys for more levels, which the plan of this party alone counts on.
+          if (difference == 3)
+            for (auto& states : session.states)
+              for (WideKeyState& state : states) state.levels.kept |= 0xff;
         }
         out.resize(product.shape.rows * product.shape.columns);
         wide_matmul(party, session, product, x, y, out);
@@ -301,13 +305,13 @@ TEST(WideMatmul, PartiesThatDisagreeFindOut) {
 
 // Lengths of all messages depend on shapes alone.
 TEST(WideMatmul, TrafficOfExtremeValuesHasOneForm) {
-  std::array<Traffic, 2> first;
+  std::array<net::Traffic, 2> first;
   const WideProduct product = shared(2, {3, 40, 5}, 44);
   for (const u64 value : {u64{0}, u64{1} << 43, low_mask(43)}) {
     const Words x(240, value), y(400, value);
     const Both<Words> xs = share(x, 44, 1), ys = share(y, 44, 2);
     Both<Words> out{Words(30), Words(30)};
-    const Outcome outcome = run_parties({}, [&](Party& party) {
+    const Outcome outcome = run_parties({}, [&](ot::Party& party) {
       WideSession session;
       wide_matmul(party, session, product, xs[party.rank], ys[party.rank], out[party.rank]);
     });
@@ -325,7 +329,7 @@ TEST(WideMatmul, SharesOfResultsAreUniform) {
   const WideProduct product = shared(1, {16, 4, 16}, 32);
   const Words x(64, 3), y(64, 5);
   Both<std::vector<Words>> out;
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     WideSession session;
     for (int i = 0; i < 2; ++i) {
       out[party.rank].emplace_back(256);
@@ -348,4 +352,4 @@ TEST(WideMatmul, SharesOfResultsAreUniform) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cmath>
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 using lattice::kWideSets;
@@ -46,7 +46,7 @@ void choose_levels(WideTerm& term, i64 n, int most) {
   term.shape.n = n;
   i64 fewest = 0;
   for (int levels = 0; levels <= most && n >> levels >= 1; ++levels) {
-    WideShape shape = term.shape;
+    lattice::WideShape shape = term.shape;
     shape.levels = levels;
     const i64 answers = shape.answers();
     if (levels > 0 && answers >= fewest) continue;
@@ -56,7 +56,7 @@ void choose_levels(WideTerm& term, i64 n, int most) {
 }
 
 std::optional<WideSide> side_of(const WideProduct& product, std::vector<WideTerm> terms,
-                                const WideSet& set, const WideKeyState& keys, int most) {
+                                const lattice::WideSet& set, const WideKeyState& keys, int most) {
   lattice::WideBounds bounds{product.ell, 0, static_cast<int>(terms.size()), 0, {}};
   for (WideTerm& term : terms) {
     choose_levels(term, set.ring.n, most);
@@ -87,9 +87,9 @@ i64 weight_of(const WideSide& side) {
 std::optional<WideSide> best_side(const WideProduct& product, const std::vector<WideTerm>& terms,
                                   const WideKeyStates& keys) {
   std::optional<WideSide> best;
-  for (size_t set = 0; set < kWideSets.size(); ++set)
+  for (size_t set = 0; set < lattice::kWideSets.size(); ++set)
     for (int most = 0; most <= lattice::kMostWideLevels; ++most) {
-      auto side = side_of(product, terms, kWideSets[set], keys[set], most);
+      auto side = side_of(product, terms, lattice::kWideSets[set], keys[set], most);
       if (!side || (best && weight_of(*side) >= weight_of(*best))) continue;
       side->set = set;
       best = std::move(side);
@@ -97,7 +97,7 @@ std::optional<WideSide> best_side(const WideProduct& product, const std::vector<
   return best;
 }
 
-// Bit i of `owners` says who encrypts for crosses[i]: party 0 if it is set.
+// Bit i of `owners` says which party encrypts for crosses[i]: party 0 if it is set.
 std::optional<WidePlan> plan_of(const WideProduct& product, const std::vector<Cross>& crosses,
                                 unsigned owners, const std::array<WideKeyStates, 2>& keys) {
   std::array<std::vector<WideTerm>, 2> terms;
@@ -155,12 +155,12 @@ std::optional<WidePlan> plan_wide(const WideProduct& product,
   return best ? plan_of(product, crosses, best_owners, keys) : best;
 }
 
-WideWork work_of(const WideSide& side, SwitchingLevels levels) {
+WideWork work_of(const WideSide& side, lattice::SwitchingLevels levels) {
   WideWork work;
   const double residues =
       static_cast<double>(side.choice.set.ring.n) * static_cast<double>(side.choice.set.moduli);
   for (const WideTerm& term : side.terms) {
-    const WideShape& shape = term.shape;
+    const lattice::WideShape& shape = term.shape;
     work.factors += residues * static_cast<double>(shape.outputs() * shape.blocks());
     work.switches += residues * levels.images(shape.levels) * static_cast<double>(shape.answers());
     work.ciphertexts += residues * static_cast<double>(shape.polynomials() + shape.answers());
@@ -168,4 +168,4 @@ WideWork work_of(const WideSide& side, SwitchingLevels levels) {
   return work;
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

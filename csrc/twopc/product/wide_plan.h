@@ -10,7 +10,7 @@
 #include "lattice/wide_product.h"
 #include "twopc/product/operand.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // A batch of products x y mod 2^ell, x: rows x inner, y: inner x columns.
 struct WideProduct {
@@ -42,20 +42,20 @@ struct WideSide {
   size_t set = 0;
   lattice::WideChoice choice;
   std::vector<WideTerm> terms;
-  unsigned new_levels = 0;  // whose keys come with it, beside the key where that is not made
+  unsigned new_levels = 0;  // whose keys come with it, beside the key if that is not made
   i64 key_bytes = 0;        // of these
   i64 upload_bytes = 0;     // of the terms
   i64 answer_bytes = 0;     // from the other party
 };
 
 struct WidePlan {
-  std::array<WideSide, 2> sides;  // by who encrypts
+  std::array<WideSide, 2> sides;  // by the party that encrypts
   double log2_failure = 0;        // of a value of the result
 };
 
 // The plan with the fewest bytes, of which those of keys count for a part, since they serve
 // further products. Who encrypts, and so what correlations are drawn, does not depend on keys that
-// are there; parameters and levels do. None where no parameters serve, where one party knows both
+// are there; parameters and levels do. None if no parameters serve, if one party knows both
 // factors, and for empty and very large products.
 std::optional<WidePlan> plan_wide(const WideProduct& product,
                                   const std::array<WideKeyStates, 2>& keys);
@@ -67,4 +67,4 @@ struct WideWork {
 };
 WideWork work_of(const WideSide& side, lattice::SwitchingLevels levels);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -10,7 +10,7 @@
 #include "twopc/session/chunk.h"
 #include "twopc/session/flight.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr i64 kCotsAtOnce = i64{1} << 18;  // 4 MB per direction
@@ -69,7 +69,7 @@ struct Chunk {
 struct Planes {
   i64 begin, count;  // the half
   AlignedVector<u8> choices;
-  WipedVector<Block> cots;
+  WipedVector<crypto::Block> cots;
 };
 
 Planes planes_of(const Chunk& chunk, i64 begin, i64 count) {
@@ -79,23 +79,23 @@ Planes planes_of(const Chunk& chunk, i64 begin, i64 count) {
   return planes;
 }
 
-void choose(Party& party, const Chunk& chunk, Planes& planes) {
+void choose(ot::Party& party, const Chunk& chunk, Planes& planes) {
   const i64 n = std::ssize(chunk.out);
   planes.choices.resize(planes.cots.size());
   u8* plane = planes.choices.data();
   for (int i = 0; i < constant_planes(chunk.shape); ++i, plane += planes.count)
     bit_plane(chunk.constant.subspan(planes.begin, planes.count), i, plane);
   for (int i = 0; i < chunk.shape.factor.bits; ++i, plane += n) bit_plane(chunk.factor, i, plane);
-  choose_receive(party, planes.choices, planes.cots.data());
+  ot::choose_receive(party, planes.choices, planes.cots.data());
 }
 
-void send(Party& party, const Chunk& chunk, Planes& planes) {
+void send(ot::Party& party, const Chunk& chunk, Planes& planes) {
   const i64 n = std::ssize(chunk.out);
   const LinearShape& shape = chunk.shape;
   AlignedVector<u64> x(n), share(n);
-  const Block* q = planes.cots.data();
+  const crypto::Block* q = planes.cots.data();
   const auto transfer = [&](i64 count, int width) {
-    additive_send(party, q, std::span(x).first(count), 1, width, std::span(share).first(count));
+    ot::additive_send(party, q, std::span(x).first(count), 1, width, std::span(share).first(count));
     q += count;
     return std::span<const u64>(share).first(count);
   };
@@ -114,15 +114,15 @@ void send(Party& party, const Chunk& chunk, Planes& planes) {
   }
 }
 
-void receive(Party& party, const Chunk& chunk, const Planes& planes) {
+void receive(ot::Party& party, const Chunk& chunk, const Planes& planes) {
   const i64 n = std::ssize(chunk.out);
   const LinearShape& shape = chunk.shape;
   AlignedVector<u64> share(n);
-  const Block* t = planes.cots.data();
+  const crypto::Block* t = planes.cots.data();
   const u8* plane = planes.choices.data();
   const auto transfer = [&](i64 count, int width) {
-    additive_receive(party, t, {plane, static_cast<size_t>(count)}, 1, width,
-                     std::span(share).first(count));
+    ot::additive_receive(party, t, {plane, static_cast<size_t>(count)}, 1, width,
+                         std::span(share).first(count));
     t += count;
     plane += count;
     return std::span<const u64>(share).first(count);
@@ -136,7 +136,7 @@ void receive(Party& party, const Chunk& chunk, const Planes& planes) {
     accumulate(chunk.out, transfer(n, shape.ell - i), is_negative(shape.factor, i), i);
 }
 
-void run_chunk(Party& party, const Chunk& chunk) {
+void run_chunk(ot::Party& party, const Chunk& chunk) {
   const i64 n = std::ssize(chunk.out);
   const LinearShape& shape = chunk.shape;
   const Halves part = halves(party.rank, n);
@@ -149,7 +149,7 @@ void run_chunk(Party& party, const Chunk& chunk) {
     chunk.out[k] = (constant << shape.constant_shift) + factor;
   }
   choose(party, chunk, chosen);
-  choose_send(party, sent.cots.data(), std::ssize(sent.cots));
+  ot::choose_send(party, sent.cots.data(), std::ssize(sent.cots));
   send(party, chunk, sent);
   receive(party, chunk, chosen);
   for (u64& value : chunk.out) value &= low_mask(shape.ell);
@@ -163,7 +163,7 @@ i64 stream_bytes(i64 n, i64 half, const LinearShape& shape) {
   return bytes;
 }
 
-void cost_chunk(CostMeter& meter, i64 n, const LinearShape& shape) {
+void cost_chunk(ot::CostMeter& meter, i64 n, const LinearShape& shape) {
   const i64 half[2] = {first_half(n), n - first_half(n)};
   i64 cots[2];
   for (int r : {0, 1}) {
@@ -180,7 +180,7 @@ std::span<const u64> part(std::span<const u64> words, i64 begin, i64 n) {
 
 }  // namespace
 
-void linear_words(Party& party, const LinearShape& shape, std::span<const u64> constant,
+void linear_words(ot::Party& party, const LinearShape& shape, std::span<const u64> constant,
                   std::span<const u64> factor, std::span<const u64> u, std::span<u64> out) {
   check(shape);
   const size_t n = out.size();
@@ -189,7 +189,7 @@ void linear_words(Party& party, const LinearShape& shape, std::span<const u64> c
          "linear_words: lengths differ, or a word of no bits has values");
   expect(shape.factor.bits <= shape.ell, "linear_words: the factor has more bits than the ring");
   in_chunks(
-      party, std::ssize(out), [&](CostMeter& m, i64 count) { cost_chunk(m, count, shape); },
+      party, std::ssize(out), [&](ot::CostMeter& m, i64 count) { cost_chunk(m, count, shape); },
       [&](i64 begin, i64 count) {
         run_chunk(party, {shape, part(constant, begin, count), part(factor, begin, count),
                           part(u, begin, count), out.subspan(begin, count)});
@@ -197,27 +197,27 @@ void linear_words(Party& party, const LinearShape& shape, std::span<const u64> c
       chunk_limit(shape));
 }
 
-void cost_linear_words(CostMeter& meter, i64 count, const LinearShape& shape) {
+void cost_linear_words(ot::CostMeter& meter, i64 count, const LinearShape& shape) {
   cost_in_chunks(
-      meter, count, [&](CostMeter& m, i64 n) { cost_chunk(m, n, shape); }, chunk_limit(shape));
+      meter, count, [&](ot::CostMeter& m, i64 n) { cost_chunk(m, n, shape); }, chunk_limit(shape));
 }
 
-void multiply_word(Party& party, std::span<const u64> factor, WordFormat format,
+void multiply_word(ot::Party& party, std::span<const u64> factor, WordFormat format,
                    std::span<const u64> u, int ell, std::span<u64> out) {
   linear_words(party, {{}, 0, format, ell}, {}, factor, u, out);
 }
 
-void cost_multiply_word(CostMeter& meter, i64 count, WordFormat format, int ell) {
+void cost_multiply_word(ot::CostMeter& meter, i64 count, WordFormat format, int ell) {
   cost_linear_words(meter, count, {{}, 0, format, ell});
 }
 
-void word_to_ring(Party& party, std::span<const u64> word, WordFormat format, int ell,
+void word_to_ring(ot::Party& party, std::span<const u64> word, WordFormat format, int ell,
                   std::span<u64> out) {
   linear_words(party, {format, 0, {}, ell}, word, {}, {}, out);
 }
 
-void cost_word_to_ring(CostMeter& meter, i64 count, WordFormat format, int ell) {
+void cost_word_to_ring(ot::CostMeter& meter, i64 count, WordFormat format, int ell) {
   cost_linear_words(meter, count, {format, 0, {}, ell});
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

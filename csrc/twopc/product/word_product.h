@@ -18,7 +18,7 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 struct WordFormat {
   int bits = 0;
@@ -33,17 +33,17 @@ struct LinearShape {
 };
 
 // Throws InvalidArgument on words that do not fit ell or spans that do not fit the shape; u may be
-// empty where there is no factor.
-void linear_words(Party& party, const LinearShape& shape, std::span<const u64> constant,
+// empty if there is no factor.
+void linear_words(ot::Party& party, const LinearShape& shape, std::span<const u64> constant,
                   std::span<const u64> factor, std::span<const u64> u, std::span<u64> out);
-void cost_linear_words(CostMeter& meter, i64 count, const LinearShape& shape);
+void cost_linear_words(ot::CostMeter& meter, i64 count, const LinearShape& shape);
 
 // factor * u alone, and a word alone.
-void multiply_word(Party& party, std::span<const u64> factor, WordFormat format,
+void multiply_word(ot::Party& party, std::span<const u64> factor, WordFormat format,
                    std::span<const u64> u, int ell, std::span<u64> out);
-void cost_multiply_word(CostMeter& meter, i64 count, WordFormat format, int ell);
-void word_to_ring(Party& party, std::span<const u64> word, WordFormat format, int ell,
+void cost_multiply_word(ot::CostMeter& meter, i64 count, WordFormat format, int ell);
+void word_to_ring(ot::Party& party, std::span<const u64> word, WordFormat format, int ell,
                   std::span<u64> out);
-void cost_word_to_ring(CostMeter& meter, i64 count, WordFormat format, int ell);
+void cost_word_to_ring(ot::CostMeter& meter, i64 count, WordFormat format, int ell);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 u64 value_of(u64 word, WordFormat format) {
   if (format.bits == 0) return 0;
@@ -25,7 +25,7 @@ Both<Words> share_words(const Words& words, int bits, u64 seed) {
 void expect_linear(const LinearShape& shape, const Both<Words>& constant, const Both<Words>& factor,
                    const Both<Words>& u, i64 n, const OtKind& ot = {}) {
   Both<Words> out{Words(n), Words(n)};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
     linear_words(party, shape, constant[r], factor[r], u[r], out[r]);
   });
@@ -42,7 +42,7 @@ void expect_linear(const LinearShape& shape, const Both<Words>& constant, const 
           (u[0][i] + u[1][i]);
     ASSERT_EQ(result[i], expected & low_mask(shape.ell)) << "at " << i;
   }
-  expect_cost_equals(outcome, [&](CostMeter& m) { cost_linear_words(m, n, shape); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& m) { cost_linear_words(m, n, shape); });
 }
 
 TEST(LinearWords, AllSharesOfSmallWords) {
@@ -88,30 +88,30 @@ TEST(LinearWords, OneWordAlone) {
 TEST(LinearWords, CostsOfSeveralLengths) {
   expect_costs_equal([](i64 n) -> std::vector<CostRow> {
     const LinearShape shape{{6, false}, 3, {4, true}, 20};
-    return {{[=](Party& p) {
+    return {{[=](ot::Party& p) {
                const Words word(n, 5);
                Words out(n);
                linear_words(p, shape, word, word, word, out);
              },
-             [=](CostMeter& m) { cost_linear_words(m, n, shape); }},
-            {[=](Party& p) {
+             [=](ot::CostMeter& m) { cost_linear_words(m, n, shape); }},
+            {[=](ot::Party& p) {
                const Words word(n, 5);
                Words out(n);
                multiply_word(p, word, {4, false}, word, 12, out);
              },
-             [=](CostMeter& m) { cost_multiply_word(m, n, {4, false}, 12); }},
-            {[=](Party& p) {
+             [=](ot::CostMeter& m) { cost_multiply_word(m, n, {4, false}, 12); }},
+            {[=](ot::Party& p) {
                const Words word(n, 5);
                Words out(n);
                word_to_ring(p, word, {4, false}, 12, out);
              },
-             [=](CostMeter& m) { cost_word_to_ring(m, n, {4, false}, 12); }}};
+             [=](ot::CostMeter& m) { cost_word_to_ring(m, n, {4, false}, 12); }}};
   });
 }
 
 TEST(LinearWords, RefusesWhatDoesNotFit) {
   Words word(4), out(4), three(3);
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     EXPECT_THROW(linear_words(party, {{65}, 0, {}, 64}, word, {}, {}, out), InvalidArgument);
     EXPECT_THROW(linear_words(party, {{3}, 64, {}, 64}, word, {}, {}, out), InvalidArgument);
     EXPECT_THROW(linear_words(party, {{3}, 0, {}, 65}, word, {}, {}, out), InvalidArgument);
@@ -122,4 +122,4 @@ TEST(LinearWords, RefusesWhatDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

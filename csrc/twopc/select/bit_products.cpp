@@ -8,7 +8,7 @@
 #include "base/pack.h"
 #include "ot/derive.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr int kMaxWidth = 8;
@@ -56,7 +56,7 @@ void for_each_width(std::span<const int> widths, Draw&& draw) {
 
 }  // namespace
 
-void write_products(Party& party, std::vector<PlaneProduct> products, i64 n,
+void write_products(ot::Party& party, std::vector<PlaneProduct> products, i64 n,
                     PendingProducts& pending) {
   // Products of one width stand together, as their triples do.
   std::stable_sort(products.begin(), products.end(), [](const auto& x, const auto& y) {
@@ -74,7 +74,7 @@ void write_products(Party& party, std::vector<PlaneProduct> products, i64 n,
     const auto part = [&](AlignedVector<u8>& v) {
       return std::span<u8>(v).subspan(drawn, count * n);
     };
-    bit_triples(party, count * n, width, part(pending.a), part(pending.b), part(pending.c));
+    ot::bit_triples(party, count * n, width, part(pending.a), part(pending.b), part(pending.c));
     drawn += count * n;
   });
   u8* plane = pending.opened.data();
@@ -90,7 +90,7 @@ void write_products(Party& party, std::vector<PlaneProduct> products, i64 n,
   write_bits(party, pending.opened);
 }
 
-void read_products(Party& party, PendingProducts& pending) {
+void read_products(ot::Party& party, PendingProducts& pending) {
   read_bits_xor(party, pending.opened);
   const i64 n = pending.n;
   const u8 first = party.rank == 0 ? 1 : 0;
@@ -108,7 +108,7 @@ void read_products(Party& party, PendingProducts& pending) {
   }
 }
 
-void multiply_planes(Party& party, std::vector<PlaneProduct> products, i64 n) {
+void multiply_planes(ot::Party& party, std::vector<PlaneProduct> products, i64 n) {
   PendingProducts pending;
   write_products(party, std::move(products), n, pending);
   read_products(party, pending);
@@ -118,16 +118,16 @@ i64 products_bytes(std::span<const int> widths, i64 n) {
   return packed_bytes(plane_count(widths) * n, 1);
 }
 
-void cost_draw_products(CostMeter& meter, std::span<const int> widths, i64 n) {
-  for_each_width(widths, [&](int, i64 count) { cost_bit_triples(meter, count * n); });
+void cost_draw_products(ot::CostMeter& meter, std::span<const int> widths, i64 n) {
+  for_each_width(widths, [&](int, i64 count) { ot::cost_bit_triples(meter, count * n); });
 }
 
-void cost_multiply_planes(CostMeter& meter, std::span<const int> widths, i64 n) {
+void cost_multiply_planes(ot::CostMeter& meter, std::span<const int> widths, i64 n) {
   cost_draw_products(meter, widths, n);
   meter.exchange(products_bytes(widths, n), products_bytes(widths, n));
 }
 
-void write_bits(Party& party, std::span<const u8> bits) {
+void write_bits(ot::Party& party, std::span<const u8> bits) {
   std::vector<u8> packed(packed_bytes(kPiece, 1));
   for (i64 begin = 0; begin < std::ssize(bits); begin += kPiece) {
     const i64 count = std::min(kPiece, std::ssize(bits) - begin);
@@ -136,7 +136,7 @@ void write_bits(Party& party, std::span<const u8> bits) {
   }
 }
 
-void read_bits_xor(Party& party, std::span<u8> bits) {
+void read_bits_xor(ot::Party& party, std::span<u8> bits) {
   std::vector<u8> packed(packed_bytes(kPiece, 1)), theirs(kPiece);
   for (i64 begin = 0; begin < std::ssize(bits); begin += kPiece) {
     const i64 count = std::min(kPiece, std::ssize(bits) - begin);
@@ -147,4 +147,4 @@ void read_bits_xor(Party& party, std::span<u8> bits) {
   }
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -9,7 +9,7 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // out[i] = (accumulate ? out[i] : 0) ^ (common[i] & plane[i]); an output may be the plane of an
 // input of the same product.
@@ -34,20 +34,20 @@ struct PendingProducts {
 };
 
 // Draws the triples and writes the masked planes; then reads the peer's and sets the outputs.
-void write_products(Party& party, std::vector<PlaneProduct> products, i64 n,
+void write_products(ot::Party& party, std::vector<PlaneProduct> products, i64 n,
                     PendingProducts& pending);
-void read_products(Party& party, PendingProducts& pending);
+void read_products(ot::Party& party, PendingProducts& pending);
 
 // Both halves.
-void multiply_planes(Party& party, std::vector<PlaneProduct> products, i64 n);
+void multiply_planes(ot::Party& party, std::vector<PlaneProduct> products, i64 n);
 
 // `widths`: the number of factors of each product, in order.
 i64 products_bytes(std::span<const int> widths, i64 n);
-void cost_draw_products(CostMeter& meter, std::span<const int> widths, i64 n);
-void cost_multiply_planes(CostMeter& meter, std::span<const int> widths, i64 n);
+void cost_draw_products(ot::CostMeter& meter, std::span<const int> widths, i64 n);
+void cost_multiply_planes(ot::CostMeter& meter, std::span<const int> widths, i64 n);
 
 // Bits are opened to both parties: write own shares, then read the peer's and add them in place.
-void write_bits(Party& party, std::span<const u8> bits);
-void read_bits_xor(Party& party, std::span<u8> bits);
+void write_bits(ot::Party& party, std::span<const u8> bits);
+void read_bits_xor(ot::Party& party, std::span<u8> bits);
 
-}  // namespace privml
+}  // namespace privml::twopc

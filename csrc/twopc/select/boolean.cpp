@@ -9,12 +9,12 @@
 #include "twopc/session/chunk.h"
 #include "twopc/session/flight.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr std::array kSingle{1};
 
-void cost_and_private_chunk(CostMeter& meter, i64 n) {
+void cost_and_private_chunk(ot::CostMeter& meter, i64 n) {
   const i64 half = first_half(n);
   meter.draw(0, half);
   meter.draw(1, n - half);
@@ -22,7 +22,7 @@ void cost_and_private_chunk(CostMeter& meter, i64 n) {
 }
 
 // Own share or, at party 0, its complement: the shared bit or its negation.
-std::vector<u8> negate(const Party& party, std::span<const u8> bits) {
+std::vector<u8> negate(const ot::Party& party, std::span<const u8> bits) {
   std::vector<u8> negated(bits.begin(), bits.end());
   if (party.rank == 0) {
     for (u8& bit : negated) bit ^= 1;
@@ -32,34 +32,34 @@ std::vector<u8> negate(const Party& party, std::span<const u8> bits) {
 
 }  // namespace
 
-void and_bits(Party& party, std::span<const u8> a, std::span<const u8> b, std::span<u8> out) {
+void and_bits(ot::Party& party, std::span<const u8> a, std::span<const u8> b, std::span<u8> out) {
   expect(a.size() == b.size() && a.size() == out.size(), "and_bits: sizes must agree");
   in_chunks(
       party, std::ssize(a),
-      [](CostMeter& meter, i64 n) { cost_multiply_planes(meter, kSingle, n); },
+      [](ot::CostMeter& meter, i64 n) { cost_multiply_planes(meter, kSingle, n); },
       [&](i64 begin, i64 n) {
         const Factor factor{b.data() + begin, out.data() + begin, false};
         multiply_planes(party, {{a.data() + begin, {factor}}}, n);
       });
 }
 
-void or_bits(Party& party, std::span<const u8> a, std::span<const u8> b, std::span<u8> out) {
+void or_bits(ot::Party& party, std::span<const u8> a, std::span<const u8> b, std::span<u8> out) {
   and_bits(party, negate(party, a), negate(party, b), out);
   if (party.rank == 0) {
     for (u8& bit : out) bit ^= 1;
   }
 }
 
-void cost_and_bits(CostMeter& meter, i64 n) { cost_and_strings(meter, n, 1); }
+void cost_and_bits(ot::CostMeter& meter, i64 n) { cost_and_strings(meter, n, 1); }
 
-void and_strings(Party& party, std::span<const u8> a, std::span<const u8> b, int width,
+void and_strings(ot::Party& party, std::span<const u8> a, std::span<const u8> b, int width,
                  std::span<u8> out) {
   expect(width >= 1 && width <= 8, "and_strings: width must be in 1..8");
   expect(a.size() == b.size() && a.size() == out.size(), "and_strings: sizes must agree");
   const std::array widths{width};
   in_chunks(
       party, std::ssize(a),
-      [&](CostMeter& meter, i64 n) { cost_multiply_planes(meter, widths, n); },
+      [&](ot::CostMeter& meter, i64 n) { cost_multiply_planes(meter, widths, n); },
       [&](i64 begin, i64 n) {
         AlignedVector<u8> planes(width * n);
         PlaneProduct product{a.data() + begin, {}};
@@ -77,35 +77,36 @@ void and_strings(Party& party, std::span<const u8> a, std::span<const u8> b, int
       });
 }
 
-void cost_and_strings(CostMeter& meter, i64 n, int width) {
+void cost_and_strings(ot::CostMeter& meter, i64 n, int width) {
   const std::array widths{width};
   cost_in_chunks(meter, n,
-                 [&](CostMeter& m, i64 count) { cost_multiply_planes(m, widths, count); });
+                 [&](ot::CostMeter& m, i64 count) { cost_multiply_planes(m, widths, count); });
 }
 
 // A random product without communication: the sender's factor is the difference of its two pads,
 // the chooser's the choice of the correlation; then both factors are corrected in the open.
-void and_private(Party& party, std::span<const u8> x, std::span<u8> out) {
+void and_private(ot::Party& party, std::span<const u8> x, std::span<u8> out) {
   expect(x.size() == out.size(), "and_private: sizes must agree");
   in_chunks(party, std::ssize(x), cost_and_private_chunk, [&](i64 begin, i64 n) {
     const Halves part = halves(party.rank, n);
-    WipedVector<Block> pads(2 * part.send_count + part.receive_count);
-    Block* const zero = pads.data();
-    Block* const one = zero + part.send_count;
-    Block* const chosen = one + part.send_count;
-    draw_as_sender(party, zero, part.send_count);
-    draw_as_receiver(party, chosen, part.receive_count);
-    const Block delta = party.sender.delta();
+    WipedVector<crypto::Block> pads(2 * part.send_count + part.receive_count);
+    crypto::Block* const zero = pads.data();
+    crypto::Block* const one = zero + part.send_count;
+    crypto::Block* const chosen = one + part.send_count;
+    ot::draw_as_sender(party, zero, part.send_count);
+    ot::draw_as_receiver(party, chosen, part.receive_count);
+    const crypto::Block delta = party.sender.delta();
     std::vector<u8> factor(n), share(n), corrected(n);
     for (i64 i = 0; i < part.send_count; ++i) one[i] = zero[i] ^ delta;
     for (i64 i = 0; i < part.receive_count; ++i)
-      factor[part.receive_begin + i] = low_bit(chosen[i]);
+      factor[part.receive_begin + i] = crypto::low_bit(chosen[i]);
     party.hash.hash(pads.data(), pads.data(), std::ssize(pads));
     for (i64 i = 0; i < part.send_count; ++i) {
-      share[part.send_begin + i] = low_bit(zero[i]);
-      factor[part.send_begin + i] = low_bit(zero[i] ^ one[i]);
+      share[part.send_begin + i] = crypto::low_bit(zero[i]);
+      factor[part.send_begin + i] = crypto::low_bit(zero[i] ^ one[i]);
     }
-    for (i64 i = 0; i < part.receive_count; ++i) share[part.receive_begin + i] = low_bit(chosen[i]);
+    for (i64 i = 0; i < part.receive_count; ++i)
+      share[part.receive_begin + i] = crypto::low_bit(chosen[i]);
     for (i64 i = 0; i < n; ++i) corrected[i] = x[begin + i] ^ factor[i];
     write_bits(party, corrected);
     std::vector<u8> difference(n, 0);
@@ -118,6 +119,8 @@ void and_private(Party& party, std::span<const u8> x, std::span<u8> out) {
   });
 }
 
-void cost_and_private(CostMeter& meter, i64 n) { cost_in_chunks(meter, n, cost_and_private_chunk); }
+void cost_and_private(ot::CostMeter& meter, i64 n) {
+  cost_in_chunks(meter, n, cost_and_private_chunk);
+}
 
-}  // namespace privml
+}  // namespace privml::twopc

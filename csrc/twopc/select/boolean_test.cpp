@@ -7,10 +7,10 @@
 #include "twopc/select/bit_products.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 TEST(Boolean, TruthTablesOverAllShares) {
   // Every combination of the two shares of a and of b, many times.
@@ -24,7 +24,7 @@ TEST(Boolean, TruthTablesOverAllShares) {
   const std::size_t n = a[0].size();
   for (const OtKind& kind : {OtKind{true, 0}, OtKind{false, 4}}) {
     Both<Bits> both{Bits(n), Bits(n)}, either = both, mine = both;
-    run_parties(kind, [&](Party& party) {
+    run_parties(kind, [&](ot::Party& party) {
       const int r = party.rank;
       and_bits(party, a[r], b[r], both[r]);
       or_bits(party, a[r], b[r], either[r]);
@@ -54,7 +54,7 @@ TEST(Boolean, StringsOfEveryWidth) {
       shares_b[1][i] ^= shares_b[0][i];
     }
     Both<Bits> out{Bits(n), Bits(n)};
-    run_parties({}, [&](Party& p) {
+    run_parties({}, [&](ot::Party& p) {
       and_strings(p, shares_a[p.rank], shares_b[p.rank], width, out[p.rank]);
     });
     const Bits result = reconstruct_bits(out);
@@ -79,7 +79,7 @@ TEST(Boolean, PlanesOfDifferentWidths) {
                               std::vector<Bits>(factors.size(), Bits(n))};
   for (std::size_t j = 0; j < factors.size(); j += 2) out[0][j] = random_bits(n, 300 + j);
   const Both<std::vector<Bits>> before = out;
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     const int r = party.rank;
     std::vector<PlaneProduct> products;
     std::size_t at = 0;
@@ -110,21 +110,21 @@ TEST(Boolean, CostEqualsTheLedger) {
   const Both<Bits> a = share_bits(random_bits(kLargestN));
   Both<Bits> result{Bits(kLargestN), Bits(kLargestN)};
   expect_costs_equal([&](i64 n) -> std::vector<CostRow> {
-    const auto in = [&, n](Party& p) { return std::span(a[p.rank]).first(n); };
-    const auto out = [&, n](Party& p) { return std::span(result[p.rank]).first(n); };
+    const auto in = [&, n](ot::Party& p) { return std::span(a[p.rank]).first(n); };
+    const auto out = [&, n](ot::Party& p) { return std::span(result[p.rank]).first(n); };
     return {
-        {[=](Party& p) { and_bits(p, in(p), in(p), out(p)); },
-         [n](CostMeter& m) { cost_and_bits(m, n); }},
-        {[=](Party& p) { and_strings(p, in(p), in(p), 5, out(p)); },
-         [n](CostMeter& m) { cost_and_strings(m, n, 5); }},
-        {[=](Party& p) { and_private(p, in(p), out(p)); },
-         [n](CostMeter& m) { cost_and_private(m, n); }},
+        {[=](ot::Party& p) { and_bits(p, in(p), in(p), out(p)); },
+         [n](ot::CostMeter& m) { cost_and_bits(m, n); }},
+        {[=](ot::Party& p) { and_strings(p, in(p), in(p), 5, out(p)); },
+         [n](ot::CostMeter& m) { cost_and_strings(m, n, 5); }},
+        {[=](ot::Party& p) { and_private(p, in(p), out(p)); },
+         [n](ot::CostMeter& m) { cost_and_private(m, n); }},
     };
   });
 }
 
 TEST(Boolean, RefusesBadArguments) {
-  run_parties({}, [](Party& party) {
+  run_parties({}, [](ot::Party& party) {
     const Bits a(3), wrong(2);
     Bits out(3);
     EXPECT_THROW(and_bits(party, a, wrong, out), InvalidArgument);
@@ -134,4 +134,4 @@ TEST(Boolean, RefusesBadArguments) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

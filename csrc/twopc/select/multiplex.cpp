@@ -6,10 +6,10 @@
 #include "twopc/select/random_selection.h"
 #include "twopc/session/chunk.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-void cost_chunk(CostMeter& meter, i64 n, i64 length, int width) {
+void cost_chunk(ot::CostMeter& meter, i64 n, i64 length, int width) {
   cost_draw_random_selection(meter, n);
   cost_flight(meter, random_selection_flight(n, length, width));
   meter.exchange(packed_bytes(n, 1), packed_bytes(n, 1));
@@ -24,16 +24,16 @@ i64 bits_per_chunk(i64 length) { return std::max<i64>(1, kChunk / length); }
 
 }  // namespace
 
-void multiplex(Party& party, std::span<const u8> bits, std::span<const u64> values, int width,
+void multiplex(ot::Party& party, std::span<const u8> bits, std::span<const u64> values, int width,
                std::span<u64> out) {
   multiplex_vectors(party, bits, values, 1, width, out);
 }
 
-void cost_multiplex(CostMeter& meter, i64 n, int width) {
+void cost_multiplex(ot::CostMeter& meter, i64 n, int width) {
   cost_multiplex_vectors(meter, n, 1, width);
 }
 
-void multiplex_vectors(Party& party, std::span<const u8> bits, std::span<const u64> values,
+void multiplex_vectors(ot::Party& party, std::span<const u8> bits, std::span<const u64> values,
                        i64 length, int width, std::span<u64> out) {
   check(length, width);
   expect(std::ssize(values) == std::ssize(bits) * length,
@@ -41,7 +41,7 @@ void multiplex_vectors(Party& party, std::span<const u8> bits, std::span<const u
   expect(out.size() == values.size(), "multiplex: out must be as long as values");
   in_chunks(
       party, std::ssize(bits),
-      [&](CostMeter& meter, i64 n) { cost_chunk(meter, n, length, width); },
+      [&](ot::CostMeter& meter, i64 n) { cost_chunk(meter, n, length, width); },
       [&](i64 begin, i64 n) {
         const std::span<const u64> chosen = values.subspan(begin * length, n * length);
         RandomSelection random;
@@ -55,11 +55,11 @@ void multiplex_vectors(Party& party, std::span<const u8> bits, std::span<const u
       bits_per_chunk(length));
 }
 
-void cost_multiplex_vectors(CostMeter& meter, i64 n, i64 length, int width) {
+void cost_multiplex_vectors(ot::CostMeter& meter, i64 n, i64 length, int width) {
   check(length, width);
   cost_in_chunks(
-      meter, n, [&](CostMeter& m, i64 count) { cost_chunk(m, count, length, width); },
+      meter, n, [&](ot::CostMeter& m, i64 count) { cost_chunk(m, count, length, width); },
       bits_per_chunk(length));
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

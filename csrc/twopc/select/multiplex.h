@@ -12,15 +12,15 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
-void multiplex(Party& party, std::span<const u8> bits, std::span<const u64> values, int width,
+void multiplex(ot::Party& party, std::span<const u8> bits, std::span<const u64> values, int width,
                std::span<u64> out);
-void cost_multiplex(CostMeter& meter, i64 n, int width);
+void cost_multiplex(ot::CostMeter& meter, i64 n, int width);
 
 // Several values under one bit: bits[i] selects values[i * length + j], 0 <= j < length.
-void multiplex_vectors(Party& party, std::span<const u8> bits, std::span<const u64> values,
+void multiplex_vectors(ot::Party& party, std::span<const u8> bits, std::span<const u64> values,
                        i64 length, int width, std::span<u64> out);
-void cost_multiplex_vectors(CostMeter& meter, i64 n, i64 length, int width);
+void cost_multiplex_vectors(ot::CostMeter& meter, i64 n, i64 length, int width);
 
-}  // namespace privml
+}  // namespace privml::twopc

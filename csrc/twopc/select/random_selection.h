@@ -11,7 +11,7 @@
 #include "ot/party.h"
 #include "twopc/session/flight.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // A random shared bit c and additive shares of c in Z_{2^width}. Width 1 takes the bits as they
 // are.
@@ -20,13 +20,13 @@ struct RandomBits {
   int width = 0;
   std::vector<u8> bits;
   AlignedVector<u64> ring;
-  WipedVector<Block> t;
+  WipedVector<crypto::Block> t;
 };
 
-void write_random_bits(Party& party, i64 n, int width, RandomBits& random);
-void read_random_bits(Party& party, RandomBits& random);
+void write_random_bits(ot::Party& party, i64 n, int width, RandomBits& random);
+void read_random_bits(ot::Party& party, RandomBits& random);
 Flight random_bits_flight(i64 n, int width);
-void cost_draw_random_bits(CostMeter& meter, i64 n, int width);
+void cost_draw_random_bits(ot::CostMeter& meter, i64 n, int width);
 
 // Shared bits whose conversion was prepared by `random`, of the same length.
 struct PendingConversion {
@@ -36,12 +36,12 @@ struct PendingConversion {
 };
 // Opens all differences in one exchange; out = additive shares of the bits. Or in two halves, with
 // the same conversions.
-void finish_conversions(Party& party, std::span<const PendingConversion> conversions);
-void write_conversions(Party& party, std::span<const PendingConversion> conversions,
+void finish_conversions(ot::Party& party, std::span<const PendingConversion> conversions);
+void write_conversions(ot::Party& party, std::span<const PendingConversion> conversions,
                        std::vector<u8>& differences);
-void read_conversions(Party& party, std::span<const PendingConversion> conversions,
+void read_conversions(ot::Party& party, std::span<const PendingConversion> conversions,
                       std::vector<u8>& differences);
-void cost_finish_conversions(CostMeter& meter, i64 n, std::span<const int> widths);
+void cost_finish_conversions(ot::CostMeter& meter, i64 n, std::span<const int> widths);
 
 // A random shared bit c and additive shares of c * value, `length` values under each bit.
 struct RandomSelection {
@@ -49,20 +49,25 @@ struct RandomSelection {
   int width = 0;
   std::vector<u8> bits;
   AlignedVector<u64> products;
-  WipedVector<Block> t;
+  WipedVector<crypto::Block> t, q;
 };
 
-void write_random_selection(Party& party, std::span<const u64> values, i64 length, int width,
+// The random bits, which can be compared with others before there are values; then the flight.
+void draw_random_selection(ot::Party& party, i64 n, RandomSelection& random);
+void write_drawn_selection(ot::Party& party, std::span<const u64> values, int width,
+                           RandomSelection& random);
+// Both, `length` values under each bit.
+void write_random_selection(ot::Party& party, std::span<const u64> values, i64 length, int width,
                             RandomSelection& random);
-void read_random_selection(Party& party, RandomSelection& random);
+void read_random_selection(ot::Party& party, RandomSelection& random);
 // difference: opened bit ^ c. out = bit ? value : 0.
 void select_values(const RandomSelection& random, std::span<const u64> values,
                    std::span<const u8> difference, std::span<u64> out);
 Flight random_selection_flight(i64 n, i64 length, int width);
-void cost_draw_random_selection(CostMeter& meter, i64 n);
+void cost_draw_random_selection(ot::CostMeter& meter, i64 n);
 
 // difference[i] = opened bits[i] ^ random[i]: written, then completed by the peer's share.
-void write_difference(Party& party, std::span<const u8> bits, std::span<const u8> random,
+void write_difference(ot::Party& party, std::span<const u8> bits, std::span<const u8> random,
                       std::span<u8> difference);
 
-}  // namespace privml
+}  // namespace privml::twopc

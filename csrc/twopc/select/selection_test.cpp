@@ -9,10 +9,10 @@
 #include "twopc/testing/parties.h"
 #include "twopc/width/conversion.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 const std::vector<int> kWidths{1, 2, 3, 5, 8, 31, 32, 33, 37, 63, 64};
 
@@ -29,7 +29,7 @@ TEST(Conversion, BitsToRing) {
       const Bits bits = random_bits(n, width);
       const Both<Bits> shares = share_bits(bits, 7);
       Both<Words> out{Words(n), Words(n)};
-      run_parties(kind, [&](Party& p) { bits_to_ring(p, shares[p.rank], width, out[p.rank]); });
+      run_parties(kind, [&](ot::Party& p) { bits_to_ring(p, shares[p.rank], width, out[p.rank]); });
       const Words result = reconstruct(out, width);
       for (i64 i = 0; i < n; ++i) ASSERT_EQ(result[i], bits[i]) << "width " << width;
     }
@@ -45,7 +45,7 @@ TEST(Multiplex, OneValue) {
       const Both<Bits> bit_shares = share_bits(bits, 7);
       Both<Words> shares = share(values, width, 8), out{Words(n), Words(n)};
       add_noise_above(shares, width);
-      run_parties(kind, [&](Party& p) {
+      run_parties(kind, [&](ot::Party& p) {
         multiplex(p, bit_shares[p.rank], shares[p.rank], width, out[p.rank]);
       });
       const Words result = reconstruct(out, width);
@@ -64,7 +64,7 @@ TEST(Multiplex, SeveralValuesUnderOneBit) {
       const Both<Bits> bit_shares = share_bits(bits, 7);
       const Both<Words> shares = share(values, width, 8);
       Both<Words> out{Words(n * length), Words(n * length)};
-      run_parties({}, [&](Party& p) {
+      run_parties({}, [&](ot::Party& p) {
         multiplex_vectors(p, bit_shares[p.rank], shares[p.rank], length, width, out[p.rank]);
       });
       const Words result = reconstruct(out, width);
@@ -84,7 +84,7 @@ TEST(PrivateProduct, AllPairs) {
     }
     const i64 n = std::ssize(x[0]);
     Both<Words> out{Words(n), Words(n)};
-    run_parties({}, [&](Party& p) {
+    run_parties({}, [&](ot::Party& p) {
       PrivateProduct product;
       write_private_product(p, x[p.rank], width, product);
       read_private_product(p, product, out[p.rank]);
@@ -100,24 +100,25 @@ TEST(Selection, CostEqualsTheLedger) {
   Both<Words> result{Words(3 * kLargestN), Words(3 * kLargestN)};
   expect_costs_equal([&](i64 n) {
     std::vector<CostRow> rows;
-    const auto bits = [&, n](Party& p) { return std::span(shares[p.rank]).first(n); };
-    const auto in = [&](Party& p, i64 m) { return std::span(words[p.rank]).first(m); };
-    const auto out = [&](Party& p, i64 m) { return std::span(result[p.rank]).first(m); };
+    const auto bits = [&, n](ot::Party& p) { return std::span(shares[p.rank]).first(n); };
+    const auto in = [&](ot::Party& p, i64 m) { return std::span(words[p.rank]).first(m); };
+    const auto out = [&](ot::Party& p, i64 m) { return std::span(result[p.rank]).first(m); };
     for (int width : {1, 13, 32}) {
-      rows.push_back({[=](Party& p) { bits_to_ring(p, bits(p), width, out(p, n)); },
-                      [=](CostMeter& m) { cost_bits_to_ring(m, n, width); }});
-      rows.push_back({[=](Party& p) { multiplex(p, bits(p), in(p, n), width, out(p, n)); },
-                      [=](CostMeter& m) { cost_multiplex(m, n, width); }});
-      rows.push_back(
-          {[=](Party& p) { multiplex_vectors(p, bits(p), in(p, 3 * n), 3, width, out(p, 3 * n)); },
-           [=](CostMeter& m) { cost_multiplex_vectors(m, n, 3, width); }});
+      rows.push_back({[=](ot::Party& p) { bits_to_ring(p, bits(p), width, out(p, n)); },
+                      [=](ot::CostMeter& m) { cost_bits_to_ring(m, n, width); }});
+      rows.push_back({[=](ot::Party& p) { multiplex(p, bits(p), in(p, n), width, out(p, n)); },
+                      [=](ot::CostMeter& m) { cost_multiplex(m, n, width); }});
+      rows.push_back({[=](ot::Party& p) {
+                        multiplex_vectors(p, bits(p), in(p, 3 * n), 3, width, out(p, 3 * n));
+                      },
+                      [=](ot::CostMeter& m) { cost_multiplex_vectors(m, n, 3, width); }});
     }
     return rows;
   });
 }
 
 TEST(Selection, CostsRefuseWhatTheProtocolsRefuse) {
-  CostMeter meter(rcot_cost({}));
+  ot::CostMeter meter(ot::rcot_cost({}));
   EXPECT_THROW(cost_multiplex_vectors(meter, 3, 0, 8), InvalidArgument);
   EXPECT_THROW(cost_multiplex_vectors(meter, 3, 1, 65), InvalidArgument);
   EXPECT_THROW(cost_maximum_windows(meter, 3, 0, 8), InvalidArgument);
@@ -125,7 +126,7 @@ TEST(Selection, CostsRefuseWhatTheProtocolsRefuse) {
 }
 
 TEST(Selection, RefusesBadArguments) {
-  run_parties({}, [](Party& party) {
+  run_parties({}, [](ot::Party& party) {
     const Bits bits(3);
     const Words values(3);
     Words out(3), wrong(2);
@@ -140,4 +141,4 @@ TEST(Selection, RefusesBadArguments) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

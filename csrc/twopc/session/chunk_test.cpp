@@ -9,18 +9,18 @@
 #include "twopc/session/open.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 constexpr i64 kMany = 3 * kChunk + 5;
 constexpr int kBits = 16;
 
 struct Task {
   const char* name;
-  std::function<void(Party&, const Words&, Words&)> protocol;  // of shares
-  std::function<void(CostMeter&)> cost;
+  std::function<void(ot::Party&, const Words&, Words&)> protocol;  // of shares
+  std::function<void(ot::CostMeter&)> cost;
   std::function<u64(u64)> value;
 };
 
@@ -28,20 +28,20 @@ std::vector<Task> tasks() {
   const MatrixShape shape{kMany, 1, 1};
   const Operand word{kShared, kBits, true};
   return {
-      {"relu", [](Party& p, const Words& x, Words& out) { relu(p, x, kBits, out); },
-       [](CostMeter& m) { cost_relu(m, kMany, kBits); },
+      {"relu", [](ot::Party& p, const Words& x, Words& out) { relu(p, x, kBits, out); },
+       [](ot::CostMeter& m) { cost_relu(m, kMany, kBits); },
        [](u64 x) { return to_signed(x, kBits) < 0 ? 0 : x; }},
       {"multiply",
-       [](Party& p, const Words& x, Words& out) {
+       [](ot::Party& p, const Words& x, Words& out) {
          multiply(p, x, {kBits}, x, {kBits}, kBits, out);
        },
-       [](CostMeter& m) { cost_multiply(m, kMany, {kBits}, {kBits}, kBits); },
+       [](ot::CostMeter& m) { cost_multiply(m, kMany, {kBits}, {kBits}, kBits); },
        [](u64 x) { return x * x; }},
       {"matmul",
-       [=](Party& p, const Words& x, Words& out) {
+       [=](ot::Party& p, const Words& x, Words& out) {
          matmul(p, word, x, word, Words{p.rank == 0 ? u64{7} : u64{0}}, shape, kBits, out);
        },
-       [=](CostMeter& m) { cost_matmul(m, word, word, shape, kBits); },
+       [=](ot::CostMeter& m) { cost_matmul(m, word, word, shape, kBits); },
        [](u64 x) { return x * 7; }},
   };
 }
@@ -56,11 +56,11 @@ TEST(Chunks, LongerOnesTakeFewerMessages) {
     for (const i64 factor : {1, 4}) {
       SCOPED_TRACE(::testing::Message() << task.name << ", factor " << factor);
       Both<Words> out{Words(kMany), Words(kMany)};
-      const Outcome outcome = run_parties({}, [&](Party& party) {
+      const Outcome outcome = run_parties({}, [&](ot::Party& party) {
         party.chunk_factor = factor;
         task.protocol(party, shares[party.rank], out[party.rank]);
       });
-      expect_cost_equals(outcome, [&](CostMeter& meter) {
+      expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
         meter.chunk_factor = factor;
         task.cost(meter);
       });
@@ -76,14 +76,14 @@ TEST(Chunks, LongerOnesTakeFewerMessages) {
 
 TEST(Chunks, OpeningTakesOneMessageAtAnyLength) {
   const Both<Words> shares = share(random_words(kMany, kBits), kBits);
-  const Outcome outcome = run_parties({}, [&](Party& party) {
+  const Outcome outcome = run_parties({}, [&](ot::Party& party) {
     Words out(kMany);
     open_ring(party, shares[party.rank], kBits, kBothParties, out);
   });
   EXPECT_EQ(outcome.record.traffic[0].depth, 1);
-  expect_cost_equals(outcome,
-                     [](CostMeter& meter) { cost_open_ring(meter, kMany, kBits, kBothParties); });
+  expect_cost_equals(
+      outcome, [](ot::CostMeter& meter) { cost_open_ring(meter, kMany, kBits, kBothParties); });
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -5,7 +5,7 @@
 
 #include "ot/cost.h"
 
-namespace privml {
+namespace privml::twopc {
 
 struct Flight {
   i64 from_party0 = 0;
@@ -15,7 +15,7 @@ struct Flight {
   }
 };
 
-inline void cost_flight(CostMeter& meter, Flight flight) {
+inline void cost_flight(ot::CostMeter& meter, Flight flight) {
   meter.exchange(flight.from_party0, flight.from_party1);
 }
 
@@ -31,4 +31,4 @@ constexpr Halves halves(int rank, i64 n) {
   return rank == 0 ? Halves{0, half, half, n - half} : Halves{half, n - half, 0, half};
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

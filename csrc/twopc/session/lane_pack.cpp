@@ -5,7 +5,7 @@
 
 #include "base/multiversion.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr i64 kGroup = 256;
@@ -154,4 +154,4 @@ void lane_unpack(const u8* bytes, i64 count, int width, u64* out) {
   unpack_tail(bytes + groups * 32 * width, count % kGroup, width, out + groups * kGroup);
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -8,7 +8,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::twopc {
 
 // 1 <= width <= 8 * sizeof(Word), Word is u32 or u64; bits of a word above `width` are ignored.
 void lane_pack(const u32* words, i64 count, int width, u8* out);
@@ -17,4 +17,4 @@ void lane_pack(const u64* words, i64 count, int width, u8* out);
 void lane_unpack(const u8* bytes, i64 count, int width, u32* out);
 void lane_unpack(const u8* bytes, i64 count, int width, u64* out);
 
-}  // namespace privml
+}  // namespace privml::twopc

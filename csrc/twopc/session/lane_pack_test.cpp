@@ -7,12 +7,12 @@
 
 #include "crypto/prg.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 template <class Word>
 void expect_round_trip(int width, i64 count) {
-  Prg prg(Block{static_cast<u64>(width), static_cast<u64>(count)});
+  crypto::Prg prg(crypto::Block{static_cast<u64>(width), static_cast<u64>(count)});
   std::vector<u64> wide(count);
   prg.fill_ring(wide, 64);
   const std::vector<Word> words(wide.begin(), wide.end());
@@ -47,4 +47,4 @@ TEST(LanePack, LayoutOfAGroup) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

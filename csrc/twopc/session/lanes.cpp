@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-namespace privml {
+namespace privml::twopc {
 
 std::vector<LaneRange> divide_over_lanes(i64 n, i64 lanes, i64 least) {
   expect(n >= 0 && lanes >= 1 && least >= 1, "divide_over_lanes: impossible numbers");
@@ -52,4 +52,4 @@ void run_on_lanes(i64 count, const std::function<void(i64)>& body,
   if (first) std::rethrow_exception(first);
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -14,7 +14,7 @@
 
 #include "base/types.h"
 
-namespace privml {
+namespace privml::twopc {
 
 struct LaneRange {
   i64 begin = 0;
@@ -35,4 +35,4 @@ std::vector<LaneRange> divide_over_lanes(i64 n, i64 lanes, i64 least = kLaneElem
 void run_on_lanes(i64 count, const std::function<void(i64)>& body,
                   const std::function<void(i64)>& on_failure);
 
-}  // namespace privml
+}  // namespace privml::twopc

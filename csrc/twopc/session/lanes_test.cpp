@@ -9,10 +9,11 @@
 #include "twopc/compare/relu.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace ot::testing;
+using namespace twopc::testing;
 
 TEST(DivideOverLanes, RangesAreContiguousAndLargeEnough) {
   for (const i64 n : {0, 1, 7, 63, 64, 65, 1000, 4096, 10'000, 65'537}) {
@@ -63,10 +64,10 @@ TEST(RunOnLanes, TheFirstErrorIsRethrownAfterAllHaveEnded) {
 }
 
 // Both parties with `lanes` sessions each; body(parties) runs once per party.
-void with_lanes(i64 lanes, const OtConfig& config,
-                const std::function<void(int, std::vector<Party*>&)>& body) {
-  std::vector<Both<std::unique_ptr<Channel>>> channels(lanes);
-  for (auto& pair : channels) std::tie(pair[0], pair[1]) = make_memory_channels();
+void with_lanes(i64 lanes, const ot::OtConfig& config,
+                const std::function<void(int, std::vector<ot::Party*>&)>& body) {
+  std::vector<Both<std::unique_ptr<net::Channel>>> channels(lanes);
+  for (auto& pair : channels) std::tie(pair[0], pair[1]) = net::make_memory_channels();
   const auto close = [&] {
     for (auto& pair : channels) {
       for (auto& channel : pair) channel->close();
@@ -74,14 +75,14 @@ void with_lanes(i64 lanes, const OtConfig& config,
   };
   run_pair(
       [&](int rank) {
-        std::vector<std::unique_ptr<PartyResources>> resources(lanes);
+        std::vector<std::unique_ptr<ot::PartyResources>> resources(lanes);
         run_on_lanes(
             lanes,
             [&](i64 lane) {
-              resources[lane] = make_party_resources(*channels[lane][rank], rank, config);
+              resources[lane] = ot::make_party_resources(*channels[lane][rank], rank, config);
             },
             [&](i64) { close(); });
-        std::vector<Party*> parties;
+        std::vector<ot::Party*> parties;
         for (auto& each : resources) parties.push_back(&each->party());
         body(rank, parties);
       },
@@ -95,7 +96,7 @@ TEST(Lanes, ReluOverThreeLanesEqualsReluOverOne) {
   const Both<Words> x = share(clear, kWidth);
   for (const i64 lanes : {1, 2, 3}) {
     Both<Words> out;
-    with_lanes(lanes, test_config("softspoken"), [&](int rank, std::vector<Party*>& parties) {
+    with_lanes(lanes, test_config("softspoken"), [&](int rank, std::vector<ot::Party*>& parties) {
       const std::span<const u64> in = x[rank];
       out[rank].resize(kCount);
       const std::span<u64> result = out[rank];
@@ -109,7 +110,7 @@ TEST(Lanes, ReluOverThreeLanesEqualsReluOverOne) {
             parties[lane]->channel.flush();
           },
           [&](i64) {
-            for (Party* party : parties) party->channel.close();
+            for (ot::Party* party : parties) party->channel.close();
           });
     });
     for (i64 i = 0; i < kCount; ++i) {
@@ -122,11 +123,11 @@ TEST(Lanes, ReluOverThreeLanesEqualsReluOverOne) {
 // What each lane of each party sends in a ReLU over three lanes on fixed seeds.
 std::vector<std::string> traces() {
   constexpr i64 kLanes = 3, kCount = kLanes * kLaneElements;
-  std::vector<Both<std::unique_ptr<RecordedChannel>>> channels(kLanes);
+  std::vector<Both<std::unique_ptr<net::RecordedChannel>>> channels(kLanes);
   for (auto& pair : channels) {
-    auto [first, second] = make_memory_channels();
-    pair = {std::make_unique<RecordedChannel>(std::move(first)),
-            std::make_unique<RecordedChannel>(std::move(second))};
+    auto [first, second] = net::make_memory_channels();
+    pair = {std::make_unique<net::RecordedChannel>(std::move(first)),
+            std::make_unique<net::RecordedChannel>(std::move(second))};
   }
   const auto close = [&] {
     for (auto& pair : channels) {
@@ -139,9 +140,9 @@ std::vector<std::string> traces() {
         run_on_lanes(
             kLanes,
             [&](i64 lane) {
-              OtConfig config = test_config("softspoken");
+              ot::OtConfig config = test_config("softspoken");
               config.test_seed->hi ^= static_cast<u64>(lane) << 32;
-              const auto resources = make_party_resources(*channels[lane][rank], rank, config);
+              const auto resources = ot::make_party_resources(*channels[lane][rank], rank, config);
               Words out(kLaneElements);
               relu(resources->party(), std::span(x).subspan(lane * kLaneElements, kLaneElements),
                    32, out);
@@ -168,10 +169,10 @@ TEST(Lanes, FixedSeedsGiveEveryLaneTheSameWireTraceInEveryRun) {
 TEST(Lanes, AFailingLaneEndsAllAtBothParties) {
   Both<i64> ended{};
   const auto run = [&] {
-    with_lanes(3, test_config("softspoken"), [&](int rank, std::vector<Party*>& parties) {
+    with_lanes(3, test_config("softspoken"), [&](int rank, std::vector<ot::Party*>& parties) {
       const auto close = [&](i64) {
         ++ended[rank];
-        for (Party* party : parties) party->channel.close();
+        for (ot::Party* party : parties) party->channel.close();
       };
       run_on_lanes(
           3,
@@ -189,4 +190,4 @@ TEST(Lanes, AFailingLaneEndsAllAtBothParties) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -7,12 +7,12 @@
 #include "base/pack.h"
 #include "twopc/session/chunk.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 bool learns(int rank, int to) { return to == kBothParties || to == rank; }
 
-void check(const Party& party, std::size_t in, int bits, int to, std::size_t out) {
+void check(const ot::Party& party, std::size_t in, int bits, int to, std::size_t out) {
   expect(bits >= 1 && bits <= 64, "open: bits must be in 1..64");
   expect(to >= kBothParties && to <= 1, "open: the receiver is party 0, party 1 or both (-1)");
   expect(out == (learns(party.rank, to) ? in : 0), "open: out must be as long as x, or empty");
@@ -20,7 +20,7 @@ void check(const Party& party, std::size_t in, int bits, int to, std::size_t out
 
 }  // namespace
 
-void open_ring(Party& party, std::span<const u64> x, int bits, int to, std::span<u64> out) {
+void open_ring(ot::Party& party, std::span<const u64> x, int bits, int to, std::span<u64> out) {
   check(party, x.size(), bits, to, out.size());
   const i64 n = static_cast<i64>(x.size());
   std::vector<u8> wire;
@@ -48,7 +48,7 @@ void open_ring(Party& party, std::span<const u64> x, int bits, int to, std::span
   });
 }
 
-void cost_open_ring(CostMeter& meter, i64 n, int bits, int to) {
+void cost_open_ring(ot::CostMeter& meter, i64 n, int bits, int to) {
   i64 bytes = 0;
   for (i64 begin = 0; begin < n; begin += kChunk) {
     bytes += packed_bytes(std::min(kChunk, n - begin), bits);
@@ -61,7 +61,7 @@ void cost_open_ring(CostMeter& meter, i64 n, int bits, int to) {
 }
 
 // A bit shared by exclusive or is an element of Z_2.
-void open_bits(Party& party, std::span<const u8> x, int to, std::span<u8> out) {
+void open_bits(ot::Party& party, std::span<const u8> x, int to, std::span<u8> out) {
   check(party, x.size(), 1, to, out.size());
   const std::vector<u64> words(x.begin(), x.end());
   std::vector<u64> opened(out.size());
@@ -69,6 +69,6 @@ void open_bits(Party& party, std::span<const u8> x, int to, std::span<u8> out) {
   for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<u8>(opened[i] & 1);
 }
 
-void cost_open_bits(CostMeter& meter, i64 n, int to) { cost_open_ring(meter, n, 1, to); }
+void cost_open_bits(ot::CostMeter& meter, i64 n, int to) { cost_open_ring(meter, n, 1, to); }
 
-}  // namespace privml
+}  // namespace privml::twopc

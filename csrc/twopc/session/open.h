@@ -12,16 +12,16 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
 inline constexpr int kBothParties = -1;
 
 // `to` is 0, 1 or kBothParties. Throws InvalidArgument on other values, widths outside 1..64 and
 // lengths that differ.
-void open_ring(Party& party, std::span<const u64> x, int bits, int to, std::span<u64> out);
-void cost_open_ring(CostMeter& meter, i64 n, int bits, int to);
+void open_ring(ot::Party& party, std::span<const u64> x, int bits, int to, std::span<u64> out);
+void cost_open_ring(ot::CostMeter& meter, i64 n, int bits, int to);
 
-void open_bits(Party& party, std::span<const u8> x, int to, std::span<u8> out);
-void cost_open_bits(CostMeter& meter, i64 n, int to);
+void open_bits(ot::Party& party, std::span<const u8> x, int to, std::span<u8> out);
+void cost_open_bits(ot::CostMeter& meter, i64 n, int to);
 
-}  // namespace privml
+}  // namespace privml::twopc

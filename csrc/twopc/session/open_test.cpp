@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 const std::vector<int> kReceivers{kBothParties, 0, 1};
 
@@ -22,7 +22,7 @@ TEST(Open, AllSharePairsToEachReceiver) {
       const Both<Words> clean = shares;
       add_noise_above(shares, bits);
       for (int rank : {0, 1}) out[rank].resize(learns(rank, to) ? shares[0].size() : 0);
-      run_parties({}, [&](Party& p) { open_ring(p, shares[p.rank], bits, to, out[p.rank]); });
+      run_parties({}, [&](ot::Party& p) { open_ring(p, shares[p.rank], bits, to, out[p.rank]); });
       for (int rank : {0, 1}) {
         for (std::size_t i = 0; i < out[rank].size(); ++i) {
           const i64 value = to_signed((clean[0][i] + clean[1][i]) & low_mask(bits), bits);
@@ -38,8 +38,8 @@ TEST(Open, LongInputsOfAllWidths) {
     const Words values = random_words(kLargestN, bits);
     const Both<Words> shares = share(values, bits);
     Both<Words> out{Words(values.size()), Words(values.size())};
-    run_parties({},
-                [&](Party& p) { open_ring(p, shares[p.rank], bits, kBothParties, out[p.rank]); });
+    run_parties(
+        {}, [&](ot::Party& p) { open_ring(p, shares[p.rank], bits, kBothParties, out[p.rank]); });
     EXPECT_EQ(out[0], out[1]);
     for (std::size_t i = 0; i < values.size(); ++i) {
       ASSERT_EQ(static_cast<i64>(out[0][i]), to_signed(values[i], bits));
@@ -53,7 +53,7 @@ TEST(Open, Bits) {
   for (int to : kReceivers) {
     Both<Bits> out;
     for (int rank : {0, 1}) out[rank].resize(learns(rank, to) ? values.size() : 0);
-    run_parties({}, [&](Party& p) { open_bits(p, shares[p.rank], to, out[p.rank]); });
+    run_parties({}, [&](ot::Party& p) { open_bits(p, shares[p.rank], to, out[p.rank]); });
     for (int rank : {0, 1}) EXPECT_EQ(out[rank], learns(rank, to) ? values : Bits{});
   }
 }
@@ -64,7 +64,7 @@ TEST(Open, BitsAboveTheWidthNeverLeave) {
   Both<Words> noisy = shares;
   add_noise_above(noisy, 13);
   const auto wire = [](const Both<Words>& inputs) {
-    const Outcome outcome = run_parties({}, [&](Party& p) {
+    const Outcome outcome = run_parties({}, [&](ot::Party& p) {
       Words out(p.rank == 1 ? 333 : 0);
       open_ring(p, inputs[p.rank], 13, 1, out);
     });
@@ -77,25 +77,25 @@ TEST(Open, CostsEqualTheLedger) {
   expect_costs_equal([](i64 n) {
     std::vector<CostRow> rows;
     for (int to : kReceivers) {
-      rows.push_back({[n, to](Party& p) {
+      rows.push_back({[n, to](ot::Party& p) {
                         const Words x(n, 3);
                         Words out(learns(p.rank, to) ? n : 0);
                         open_ring(p, x, 37, to, out);
                       },
-                      [n, to](CostMeter& m) { cost_open_ring(m, n, 37, to); }});
-      rows.push_back({[n, to](Party& p) {
+                      [n, to](ot::CostMeter& m) { cost_open_ring(m, n, 37, to); }});
+      rows.push_back({[n, to](ot::Party& p) {
                         const Bits x(n, 1);
                         Bits out(learns(p.rank, to) ? n : 0);
                         open_bits(p, x, to, out);
                       },
-                      [n, to](CostMeter& m) { cost_open_bits(m, n, to); }});
+                      [n, to](ot::CostMeter& m) { cost_open_bits(m, n, to); }});
     }
     return rows;
   });
 }
 
 TEST(Open, WrongArguments) {
-  run_parties({}, [](Party& p) {
+  run_parties({}, [](ot::Party& p) {
     const Words x(3);
     Words out(3), none;
     EXPECT_THROW(open_ring(p, x, 0, kBothParties, out), InvalidArgument);
@@ -107,4 +107,4 @@ TEST(Open, WrongArguments) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -13,40 +13,43 @@
 #include "twopc/session/chunk.h"
 #include "twopc/testing/shares.h"
 
-namespace privml::testing {
+namespace privml::twopc::testing {
 
 struct OtKind {
   bool ideal = true;
   int k = 4;  // SoftSpoken's field degree, unused where ideal
-  OtConfig config() const { return test_config(ideal ? "ideal" : "softspoken", k); }
+  ot::OtConfig config() const {
+    return ot::testing::test_config(ideal ? "ideal" : "softspoken", k);
+  }
 };
 
 // What the run of a protocol did, setup excluded.
 struct Outcome {
-  RcotCost rcot;
-  SessionRecord record;
+  ot::RcotCost rcot;
+  ot::testing::SessionRecord record;
 };
 
 // Runs `body` as party 0 and as party 1; rethrows what either threw.
-inline Outcome run_parties(const OtKind& ot, const std::function<void(Party&)>& body) {
-  return {rcot_cost(ot.config()), run_session(ot.config(), body)};
+inline Outcome run_parties(const OtKind& ot, const std::function<void(ot::Party&)>& body) {
+  return {ot::rcot_cost(ot.config()), ot::testing::run_session(ot.config(), body)};
 }
 
 // Bytes, depth and correlations at party `rank` equal those of the meter exactly.
-inline void expect_counts_equal(int rank, const Traffic& traffic, const Ledger& ledger,
-                                const CostMeter& meter) {
+inline void expect_counts_equal(int rank, const net::Traffic& traffic, const ot::Ledger& ledger,
+                                const ot::CostMeter& meter) {
   SCOPED_TRACE(::testing::Message() << "party " << rank);
   EXPECT_EQ(traffic.sent, meter.bytes[rank]);
   EXPECT_EQ(traffic.received, meter.bytes[1 - rank]);
   EXPECT_EQ(traffic.depth, meter.depth[rank]);
   EXPECT_EQ(ledger.cots_as_sender, meter.cots[rank]);
   EXPECT_EQ(ledger.cots_as_receiver, meter.cots[1 - rank]);
-  EXPECT_EQ(ledger.phases[static_cast<int>(Phase::preprocess)].sent, meter.preprocess_bytes[rank]);
+  EXPECT_EQ(ledger.phases[static_cast<int>(ot::Phase::preprocess)].sent,
+            meter.preprocess_bytes[rank]);
 }
 
 inline void expect_cost_equals(const Outcome& outcome,
-                               const std::function<void(CostMeter&)>& cost) {
-  CostMeter meter(outcome.rcot);
+                               const std::function<void(ot::CostMeter&)>& cost) {
+  ot::CostMeter meter(outcome.rcot);
   cost(meter);
   for (int rank : {0, 1}) {
     expect_counts_equal(rank, outcome.record.traffic[rank], outcome.record.ledger[rank], meter);
@@ -55,8 +58,8 @@ inline void expect_cost_equals(const Outcome& outcome,
 
 // One protocol and the cost function that must predict it.
 struct CostRow {
-  std::function<void(Party&)> protocol;
-  std::function<void(CostMeter&)> cost;
+  std::function<void(ot::Party&)> protocol;
+  std::function<void(ot::CostMeter&)> cost;
 };
 
 inline constexpr i64 kLargestN = kChunk + 3;  // spans two chunks
@@ -66,12 +69,12 @@ inline constexpr i64 kLargestN = kChunk + 3;  // spans two chunks
 inline void expect_costs_equal(const std::function<std::vector<CostRow>(i64)>& rows) {
   for (const OtKind& kind : {OtKind{true, 0}, OtKind{false, 4}}) {
     struct Snapshot {
-      Traffic traffic;
-      Ledger ledger;
+      net::Traffic traffic;
+      ot::Ledger ledger;
     };
     Both<std::vector<Snapshot>> seen;
-    CostMeter meter(rcot_cost(kind.config()));
-    std::vector<CostMeter> expected;
+    ot::CostMeter meter(ot::rcot_cost(kind.config()));
+    std::vector<ot::CostMeter> expected;
     std::vector<CostRow> all;
     std::vector<std::string> names;
     for (const i64 n : {i64{1}, i64{7}, i64{1000}, kLargestN}) {
@@ -82,12 +85,12 @@ inline void expect_costs_equal(const std::function<std::vector<CostRow>(i64)>& r
         expected.push_back(meter);
       }
     }
-    run_parties(kind, [&](Party& party) {
-      const Traffic start = party.channel.traffic();
+    run_parties(kind, [&](ot::Party& party) {
+      const net::Traffic start = party.channel.traffic();
       for (const CostRow& row : all) {
         row.protocol(party);
         party.channel.flush();
-        const Traffic now = party.channel.traffic();
+        const net::Traffic now = party.channel.traffic();
         seen[party.rank].push_back(
             {{now.sent - start.sent, now.received - start.received, now.depth - start.depth},
              party.ledger});
@@ -102,4 +105,4 @@ inline void expect_costs_equal(const std::function<std::vector<CostRow>(i64)>& r
   }
 }
 
-}  // namespace privml::testing
+}  // namespace privml::twopc::testing

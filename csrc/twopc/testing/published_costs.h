@@ -15,13 +15,13 @@
 #include "twopc/compare/wrap.h"
 #include "twopc/testing/parties.h"
 
-namespace privml::testing {
+namespace privml::twopc::testing {
 
 inline constexpr i64 kInstances = i64{1} << 16, kCorrelation = 128, kLambda = kCorrelation + 1;
 
 // Bits per instance, those of correlations made but not used not counted.
-inline double bits_of(const std::function<void(CostMeter&, i64)>& cost, int k = 1) {
-  CostMeter meter(rcot_cost(test_config("softspoken", k)));
+inline double bits_of(const std::function<void(ot::CostMeter&, i64)>& cost, int k = 1) {
+  ot::CostMeter meter(ot::rcot_cost(ot::testing::test_config("softspoken", k)));
   cost(meter, kInstances);
   const i64 bytes =
       meter.bytes[0] + meter.bytes[1] - meter.preprocess_bytes[0] - meter.preprocess_bytes[1];
@@ -30,24 +30,26 @@ inline double bits_of(const std::function<void(CostMeter&, i64)>& cost, int k = 
 
 // Comparisons of which a protocol consists: ours are counted as stated in the table.
 struct Comparisons {
-  std::function<void(CostMeter&, i64)> ours = [](CostMeter&, i64) {};
+  std::function<void(ot::CostMeter&, i64)> ours = [](ot::CostMeter&, i64) {};
   double stated_bits = 0;
 };
 
 inline Comparisons comparison(int bits, int times = 1) {
-  return {[=](CostMeter& m, i64 n) { cost_wrap(m, times * n, bits); }, 1.0 * times * bits};
+  return {[=](ot::CostMeter& m, i64 n) { cost_wrap(m, times * n, bits); }, 1.0 * times * bits};
 }
 
 inline Comparisons comparison_with_equality(int bits, int times = 1) {
-  return {[=](CostMeter& m, i64 n) { cost_wrap_with_all_ones(m, times * n, bits); },
+  return {[=](ot::CostMeter& m, i64 n) { cost_wrap_with_all_ones(m, times * n, bits); },
           1.0 * times * bits};
 }
 
 inline Comparisons operator+(const Comparisons& a, const Comparisons& b) {
-  return {[=](CostMeter& m, i64 n) { a.ours(m, n), b.ours(m, n); }, a.stated_bits + b.stated_bits};
+  return {[=](ot::CostMeter& m, i64 n) { a.ours(m, n), b.ours(m, n); },
+          a.stated_bits + b.stated_bits};
 }
 
-inline void expect_within(const std::string& name, const std::function<void(CostMeter&, i64)>& cost,
+inline void expect_within(const std::string& name,
+                          const std::function<void(ot::CostMeter&, i64)>& cost,
                           const Comparisons& comparisons, double bound, double more = 1) {
   bound += 0.1;  // messages end on whole bytes
   const double rest = bits_of(cost) - bits_of(comparisons.ours);
@@ -56,4 +58,4 @@ inline void expect_within(const std::string& name, const std::function<void(Cost
   EXPECT_LE(bits_of(cost, 2), bound) << name << ", k = 2";
 }
 
-}  // namespace privml::testing
+}  // namespace privml::twopc::testing

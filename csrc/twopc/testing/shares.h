@@ -10,7 +10,7 @@
 
 #include "base/types.h"
 
-namespace privml::testing {
+namespace privml::twopc::testing {
 
 using Words = std::vector<u64>;
 using Bits = std::vector<u8>;
@@ -89,4 +89,4 @@ inline void add_noise_above(Both<Words>& shares, int bits) {
   }
 }
 
-}  // namespace privml::testing
+}  // namespace privml::twopc::testing

@@ -7,16 +7,16 @@
 #include "twopc/compare/comparison.h"
 #include "twopc/select/random_selection.h"
 #include "twopc/session/chunk.h"
-#include "twopc/width/low_bits.h"
+#include "twopc/width/extension.h"
 #include "twopc/width/signed_wrap.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 // floor(int(x) / 2^shift) = u0 + u1 + c - 2^(bits - shift) MW, u_b the high part of x_b and c the
 // carry of the low parts. `added`, below 2^shift, goes to party 0's share as an integer: MW stays
 // that of x.
-void truncate_chunk(Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
+void truncate_chunk(ot::Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
                     u64 bound, int shift, u64 added, std::span<u64> out) {
   const i64 n = std::ssize(x);
   const u64 mask = low_mask(bits);
@@ -42,8 +42,8 @@ void truncate_chunk(Party& party, const SignedWrapPlan& plan, std::span<const u6
   }
 }
 
-void cost_truncate_chunk(CostMeter& meter, const SignedWrapPlan& plan, i64 n, int bits, u64 bound,
-                         int shift) {
+void cost_truncate_chunk(ot::CostMeter& meter, const SignedWrapPlan& plan, i64 n, int bits,
+                         u64 bound, int shift) {
   const ComparisonShape shape{shift};
   const i64 products = n * plan.products;
   cost_draw_random_bits(meter, n, bits);
@@ -59,7 +59,7 @@ void cost_truncate_chunk(CostMeter& meter, const SignedWrapPlan& plan, i64 n, in
 
 }  // namespace
 
-void extend_bounded(Party& party, std::span<const u64> x, int bits, u64 bound, int to,
+void extend_bounded(ot::Party& party, std::span<const u64> x, int bits, u64 bound, int to,
                     std::span<u64> out) {
   plan_signed_wrap(bits, bound);
   expect(bits <= to && to <= 64, "extend_bounded: widths must satisfy bits <= to <= 64");
@@ -72,18 +72,18 @@ void extend_bounded(Party& party, std::span<const u64> x, int bits, u64 bound, i
   }
 }
 
-void cost_extend_bounded(CostMeter& meter, i64 n, int bits, u64 bound, int to) {
+void cost_extend_bounded(ot::CostMeter& meter, i64 n, int bits, u64 bound, int to) {
   if (bits < to) cost_signed_wrap(meter, n, bits, bound, to - bits);
 }
 
 namespace {
 
-void truncate(Party& party, std::span<const u64> x, int bits, u64 bound, int shift, u64 added,
+void truncate(ot::Party& party, std::span<const u64> x, int bits, u64 bound, int shift, u64 added,
               std::span<u64> out) {
   const SignedWrapPlan plan = plan_signed_wrap(bits, bound);
   in_chunks(
       party, std::ssize(x),
-      [&](CostMeter& meter, i64 n) { cost_truncate_chunk(meter, plan, n, bits, bound, shift); },
+      [&](ot::CostMeter& meter, i64 n) { cost_truncate_chunk(meter, plan, n, bits, bound, shift); },
       [&](i64 begin, i64 n) {
         truncate_chunk(party, plan, x.subspan(begin, n), bits, bound, shift, added,
                        out.subspan(begin, n));
@@ -92,7 +92,7 @@ void truncate(Party& party, std::span<const u64> x, int bits, u64 bound, int shi
 
 }  // namespace
 
-void truncate_bounded(Party& party, std::span<const u64> x, int bits, u64 bound, int shift,
+void truncate_bounded(ot::Party& party, std::span<const u64> x, int bits, u64 bound, int shift,
                       std::span<u64> out) {
   plan_signed_wrap(bits, bound);
   expect(shift >= 0 && shift < bits, "truncate_bounded: shift must be in 0..bits-1");
@@ -101,19 +101,19 @@ void truncate_bounded(Party& party, std::span<const u64> x, int bits, u64 bound,
   truncate(party, x, bits, bound, shift, 0, out);
 }
 
-void round_bounded(Party& party, std::span<const u64> x, int bits, u64 bound, int shift,
+void round_bounded(ot::Party& party, std::span<const u64> x, int bits, u64 bound, int shift,
                    std::span<u64> out) {
   expect(shift >= 1 && shift < bits, "round_bounded: shift must be in 1..bits-1");
   expect(x.size() == out.size(), "round_bounded: out must be as long as x");
   truncate(party, x, bits, bound, shift, u64{1} << (shift - 1), out);
 }
 
-void cost_truncate_bounded(CostMeter& meter, i64 n, int bits, u64 bound, int shift) {
+void cost_truncate_bounded(ot::CostMeter& meter, i64 n, int bits, u64 bound, int shift) {
   if (shift == 0) return;
   const SignedWrapPlan plan = plan_signed_wrap(bits, bound);
-  cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) {
+  cost_in_chunks(meter, n, [&](ot::CostMeter& m, i64 count) {
     cost_truncate_chunk(m, plan, count, bits, bound, shift);
   });
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

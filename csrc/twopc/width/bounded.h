@@ -20,16 +20,16 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
-void extend_bounded(Party& party, std::span<const u64> x, int bits, u64 bound, int to,
+void extend_bounded(ot::Party& party, std::span<const u64> x, int bits, u64 bound, int to,
                     std::span<u64> out);
-void cost_extend_bounded(CostMeter& meter, i64 n, int bits, u64 bound, int to);
+void cost_extend_bounded(ot::CostMeter& meter, i64 n, int bits, u64 bound, int to);
 
-void truncate_bounded(Party& party, std::span<const u64> x, int bits, u64 bound, int shift,
+void truncate_bounded(ot::Party& party, std::span<const u64> x, int bits, u64 bound, int shift,
                       std::span<u64> out);
-void cost_truncate_bounded(CostMeter& meter, i64 n, int bits, u64 bound, int shift);
-void round_bounded(Party& party, std::span<const u64> x, int bits, u64 bound, int shift,
+void cost_truncate_bounded(ot::CostMeter& meter, i64 n, int bits, u64 bound, int shift);
+void round_bounded(ot::Party& party, std::span<const u64> x, int bits, u64 bound, int shift,
                    std::span<u64> out);
 
-}  // namespace privml
+}  // namespace privml::twopc

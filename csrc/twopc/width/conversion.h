@@ -18,12 +18,12 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
-void bits_to_ring(Party& party, std::span<const u8> bits, int width, std::span<u64> out);
-void cost_bits_to_ring(CostMeter& meter, i64 n, int width);
+void bits_to_ring(ot::Party& party, std::span<const u8> bits, int width, std::span<u64> out);
+void cost_bits_to_ring(ot::CostMeter& meter, i64 n, int width);
 
-void xor_to_additive(Party& party, std::span<const u64> z, int width, std::span<u64> out);
-void cost_xor_to_additive(CostMeter& meter, i64 count, int width);
+void xor_to_additive(ot::Party& party, std::span<const u64> z, int width, std::span<u64> out);
+void cost_xor_to_additive(ot::CostMeter& meter, i64 count, int width);
 
-}  // namespace privml
+}  // namespace privml::twopc

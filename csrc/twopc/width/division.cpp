@@ -16,7 +16,7 @@
 #include "twopc/width/conversion.h"
 #include "twopc/width/signed_wrap.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr int kIndexBits = 2, kEntries = 4, kPlaces = 3;
@@ -48,7 +48,7 @@ Quotient subtract(const Quotient& x, const Quotient& taken, u64 divisor) {
 }
 
 // Party 1: messages in the order of party 0's share of the place, minus this party's share.
-void send_quotients(Party& party, const Division& task, std::span<const u64> x,
+void send_quotients(ot::Party& party, const Division& task, std::span<const u64> x,
                     std::span<const u64> place, std::span<u64> quotient, std::span<u64> remainder) {
   const i64 n = std::ssize(x);
   const int low = task.bits, high = task.remainder_bits();
@@ -84,7 +84,7 @@ void send_quotients(Party& party, const Division& task, std::span<const u64> x,
   transfer_one_of_n_send(party, quotients, kIndexBits, low + high);
 }
 
-void receive_quotients(Party& party, const Division& task, std::span<const u64> place,
+void receive_quotients(ot::Party& party, const Division& task, std::span<const u64> place,
                        std::span<u64> quotient, std::span<u64> remainder) {
   const std::vector<u8> choices(place.begin(), place.end());
   const int low = task.bits, high = task.remainder_bits();
@@ -99,7 +99,8 @@ void receive_quotients(Party& party, const Division& task, std::span<const u64> 
   }
 }
 
-void divide_chunk(Party& party, const Division& task, std::span<const u64> x, std::span<u64> out) {
+void divide_chunk(ot::Party& party, const Division& task, std::span<const u64> x,
+                  std::span<u64> out) {
   const i64 n = std::ssize(x);
   const int width = task.remainder_bits();
   const u64 mask = low_mask(task.bits);
@@ -125,7 +126,7 @@ void divide_chunk(Party& party, const Division& task, std::span<const u64> x, st
   for (i64 i = 0; i < n; ++i) out[i] = (quotient[i] + carry[i]) & mask;
 }
 
-void cost_divide_chunk(CostMeter& meter, i64 n, const Division& task) {
+void cost_divide_chunk(ot::CostMeter& meter, i64 n, const Division& task) {
   const int low = task.bits, high = task.remainder_bits();
   cost_signed_wrap(meter, n, low, task.bound, kIndexBits);
   if (task.one_transfer()) {
@@ -149,7 +150,7 @@ int exponent(u64 divisor) { return static_cast<int>(std::bit_width(divisor)) - 1
 
 }  // namespace
 
-void divide_bounded(Party& party, std::span<const u64> x, int bits, u64 bound, u64 divisor,
+void divide_bounded(ot::Party& party, std::span<const u64> x, int bits, u64 bound, u64 divisor,
                     std::span<u64> out) {
   const Division task = checked(bits, bound, divisor);
   expect(x.size() == out.size(), "divide_bounded: out must be as long as x");
@@ -157,18 +158,18 @@ void divide_bounded(Party& party, std::span<const u64> x, int bits, u64 bound, u
     return truncate_bounded(party, x, bits, bound, exponent(divisor), out);
   }
   in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_divide_chunk(meter, n, task); },
+      party, std::ssize(x), [&](ot::CostMeter& meter, i64 n) { cost_divide_chunk(meter, n, task); },
       [&](i64 begin, i64 n) {
         divide_chunk(party, task, x.subspan(begin, n), out.subspan(begin, n));
       });
 }
 
-void cost_divide_bounded(CostMeter& meter, i64 n, int bits, u64 bound, u64 divisor) {
+void cost_divide_bounded(ot::CostMeter& meter, i64 n, int bits, u64 bound, u64 divisor) {
   const Division task = checked(bits, bound, divisor);
   if (std::has_single_bit(divisor)) {
     return cost_truncate_bounded(meter, n, bits, bound, exponent(divisor));
   }
-  cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) { cost_divide_chunk(m, count, task); });
+  cost_in_chunks(meter, n, [&](ot::CostMeter& m, i64 count) { cost_divide_chunk(m, count, task); });
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

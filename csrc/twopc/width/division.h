@@ -19,10 +19,10 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
-void divide_bounded(Party& party, std::span<const u64> x, int bits, u64 bound, u64 divisor,
+void divide_bounded(ot::Party& party, std::span<const u64> x, int bits, u64 bound, u64 divisor,
                     std::span<u64> out);
-void cost_divide_bounded(CostMeter& meter, i64 n, int bits, u64 bound, u64 divisor);
+void cost_divide_bounded(ot::CostMeter& meter, i64 n, int bits, u64 bound, u64 divisor);
 
-}  // namespace privml
+}  // namespace privml::twopc

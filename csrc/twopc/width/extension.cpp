@@ -9,9 +9,8 @@
 #include "twopc/product/private_product.h"
 #include "twopc/select/random_selection.h"
 #include "twopc/session/chunk.h"
-#include "twopc/width/low_bits.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 void check(std::span<const u64> x, int from, int to, std::span<const u64> out) {
@@ -21,7 +20,7 @@ void check(std::span<const u64> x, int from, int to, std::span<const u64> out) {
 }
 
 // x0 + x1 - 2^from w over the integers. A signed x is taken as x + 2^(from-1).
-void extend_chunk(Party& party, std::span<const u64> x, int from, int to, bool is_signed,
+void extend_chunk(ot::Party& party, std::span<const u64> x, int from, int to, bool is_signed,
                   std::span<u64> out) {
   const i64 n = std::ssize(x);
   const u64 added = is_signed && party.rank == 0 ? u64{1} << (from - 1) : 0;
@@ -38,7 +37,7 @@ void extend_chunk(Party& party, std::span<const u64> x, int from, int to, bool i
   for (i64 i = 0; i < n; ++i) out[i] = (out[i] - (w[i] << from) - added) & low_mask(to);
 }
 
-void cost_extend_chunk(CostMeter& meter, i64 n, int from, int to) {
+void cost_extend_chunk(ot::CostMeter& meter, i64 n, int from, int to) {
   const ComparisonShape shape{from};
   cost_draw_random_bits(meter, n, to - from);
   cost_draw_comparison(meter, shape, n);
@@ -47,19 +46,20 @@ void cost_extend_chunk(CostMeter& meter, i64 n, int from, int to) {
   cost_finish_conversions(meter, n, std::array{to - from});
 }
 
-void extend(Party& party, std::span<const u64> x, int from, int to, bool is_signed,
+void extend(ot::Party& party, std::span<const u64> x, int from, int to, bool is_signed,
             std::span<u64> out) {
   check(x, from, to, out);
   if (from == to) return keep_low_bits(x, from, out);
   in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_extend_chunk(meter, n, from, to); },
+      party, std::ssize(x),
+      [&](ot::CostMeter& meter, i64 n) { cost_extend_chunk(meter, n, from, to); },
       [&](i64 begin, i64 n) {
         extend_chunk(party, x.subspan(begin, n), from, to, is_signed, out.subspan(begin, n));
       });
 }
 
 // The most significant bit being zero, w is the OR of the shares' ones: m0 + m1 - m0 m1.
-void extend_nonnegative_chunk(Party& party, std::span<const u64> x, int from, int to,
+void extend_nonnegative_chunk(ot::Party& party, std::span<const u64> x, int from, int to,
                               std::span<u64> out) {
   const i64 n = std::ssize(x);
   std::vector<u8> top(n);
@@ -73,43 +73,44 @@ void extend_nonnegative_chunk(Party& party, std::span<const u64> x, int from, in
   }
 }
 
-void cost_extend_nonnegative_chunk(CostMeter& meter, i64 n, int from, int to) {
+void cost_extend_nonnegative_chunk(ot::CostMeter& meter, i64 n, int from, int to) {
   cost_draw_private_product(meter, n);
   cost_flight(meter, private_product_flight(n, to - from));
 }
 
 }  // namespace
 
-void zero_extend(Party& party, std::span<const u64> x, int from, int to, std::span<u64> out) {
+void zero_extend(ot::Party& party, std::span<const u64> x, int from, int to, std::span<u64> out) {
   extend(party, x, from, to, false, out);
 }
 
-void sign_extend(Party& party, std::span<const u64> x, int from, int to, std::span<u64> out) {
+void sign_extend(ot::Party& party, std::span<const u64> x, int from, int to, std::span<u64> out) {
   extend(party, x, from, to, true, out);
 }
 
-void cost_extend(CostMeter& meter, i64 n, int from, int to) {
+void cost_extend(ot::CostMeter& meter, i64 n, int from, int to) {
   if (from == to) return;
-  cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) { cost_extend_chunk(m, count, from, to); });
+  cost_in_chunks(meter, n,
+                 [&](ot::CostMeter& m, i64 count) { cost_extend_chunk(m, count, from, to); });
 }
 
-void extend_nonnegative(Party& party, std::span<const u64> x, int from, int to,
+void extend_nonnegative(ot::Party& party, std::span<const u64> x, int from, int to,
                         std::span<u64> out) {
   check(x, from, to, out);
   if (from == to) return keep_low_bits(x, from, out);
   in_chunks(
       party, std::ssize(x),
-      [&](CostMeter& meter, i64 n) { cost_extend_nonnegative_chunk(meter, n, from, to); },
+      [&](ot::CostMeter& meter, i64 n) { cost_extend_nonnegative_chunk(meter, n, from, to); },
       [&](i64 begin, i64 n) {
         extend_nonnegative_chunk(party, x.subspan(begin, n), from, to, out.subspan(begin, n));
       });
 }
 
-void cost_extend_nonnegative(CostMeter& meter, i64 n, int from, int to) {
+void cost_extend_nonnegative(ot::CostMeter& meter, i64 n, int from, int to) {
   if (from == to) return;
-  cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) {
+  cost_in_chunks(meter, n, [&](ot::CostMeter& m, i64 count) {
     cost_extend_nonnegative_chunk(m, count, from, to);
   });
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

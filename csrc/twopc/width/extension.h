@@ -9,16 +9,25 @@
 // Cost           the wrap bit of `from` bits (wrap.h) and its conversion to to - from bits.
 #pragma once
 
+#include <span>
+
+#include "base/types.h"
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
-void zero_extend(Party& party, std::span<const u64> x, int from, int to, std::span<u64> out);
-void sign_extend(Party& party, std::span<const u64> x, int from, int to, std::span<u64> out);
-void cost_extend(CostMeter& meter, i64 n, int from, int to);
+void zero_extend(ot::Party& party, std::span<const u64> x, int from, int to, std::span<u64> out);
+void sign_extend(ot::Party& party, std::span<const u64> x, int from, int to, std::span<u64> out);
+void cost_extend(ot::CostMeter& meter, i64 n, int from, int to);
 
-void extend_nonnegative(Party& party, std::span<const u64> x, int from, int to, std::span<u64> out);
-void cost_extend_nonnegative(CostMeter& meter, i64 n, int from, int to);
+void extend_nonnegative(ot::Party& party, std::span<const u64> x, int from, int to,
+                        std::span<u64> out);
+void cost_extend_nonnegative(ot::CostMeter& meter, i64 n, int from, int to);
 
-}  // namespace privml
+// The shares in a smaller ring are the low bits of those in a larger one. out may be x.
+inline void keep_low_bits(std::span<const u64> x, int bits, std::span<u64> out) {
+  for (std::size_t i = 0; i < x.size(); ++i) out[i] = x[i] & low_mask(bits);
+}
+
+}  // namespace privml::twopc

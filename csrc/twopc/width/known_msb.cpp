@@ -10,10 +10,8 @@
 #include "twopc/session/flight.h"
 #include "twopc/width/conversion.h"
 #include "twopc/width/extension.h"
-#include "twopc/width/low_bits.h"
-#include "twopc/width/truncation.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 using Words = std::vector<u64>;
@@ -24,7 +22,7 @@ bool by_table(double correlation_bits, int width) { return 3 * width < correlati
 
 // w = (1 ^ msb)(m0 ^ m1) ^ m0 m1 as shares in Z_{2^width}: the sender's messages are indexed by the
 // chooser's bits, share of msb + 2 * top bit.
-void wrap_by_table(Party& party, std::span<const u64> x, int bits, std::span<const u8> msb,
+void wrap_by_table(ot::Party& party, std::span<const u64> x, int bits, std::span<const u8> msb,
                    int width, std::span<u64> out) {
   const Halves part = halves(party.rank, std::ssize(x));
   const auto top = [&](i64 i) { return static_cast<u8>((x[i] >> (bits - 1)) & 1); };
@@ -47,7 +45,7 @@ void wrap_by_table(Party& party, std::span<const u64> x, int bits, std::span<con
 
 }  // namespace
 
-void wrap_shared_msb_to_ring(Party& party, std::span<const u64> x, int bits,
+void wrap_shared_msb_to_ring(ot::Party& party, std::span<const u64> x, int bits,
                              std::span<const u8> msb, int width, std::span<u64> out) {
   if (by_table(party.correlation_bits, width))
     return wrap_by_table(party, x, bits, msb, width, out);
@@ -56,7 +54,7 @@ void wrap_shared_msb_to_ring(Party& party, std::span<const u64> x, int bits,
   bits_to_ring(party, w, width, out);
 }
 
-void cost_wrap_shared_msb_to_ring(CostMeter& meter, i64 n, int width) {
+void cost_wrap_shared_msb_to_ring(ot::CostMeter& meter, i64 n, int width) {
   if (by_table(meter.correlation_bits, width))
     return cost_two_way_transfer(meter, {first_half(n), n - first_half(n)}, 2, width);
   cost_wrap_shared_msb(meter, n);
@@ -72,8 +70,8 @@ struct Unsigned {
   u64 added;
 };
 
-Unsigned as_unsigned(const Party& party, std::span<const u64> x, int bits, std::span<const u8> msb,
-                     bool is_signed) {
+Unsigned as_unsigned(const ot::Party& party, std::span<const u64> x, int bits,
+                     std::span<const u8> msb, bool is_signed) {
   const bool offset = is_signed && party.rank == 0;
   Unsigned number{
       {x.begin(), x.end()}, {msb.begin(), msb.end()}, offset ? u64{1} << (bits - 1) : 0};
@@ -82,7 +80,7 @@ Unsigned as_unsigned(const Party& party, std::span<const u64> x, int bits, std::
   return number;
 }
 
-void extend_chunk(Party& party, std::span<const u64> x, int from, std::span<const u8> msb,
+void extend_chunk(ot::Party& party, std::span<const u64> x, int from, std::span<const u8> msb,
                   bool is_signed, int to, std::span<u64> out) {
   const Unsigned number = as_unsigned(party, x, from, msb, is_signed);
   Words w(x.size());
@@ -91,34 +89,13 @@ void extend_chunk(Party& party, std::span<const u64> x, int from, std::span<cons
     out[i] = (number.x[i] - (w[i] << from) - number.added) & low_mask(to);
 }
 
-// floor(x / 2^shift) = u0 + u1 + c - 2^(bits - shift) w with u_b the high parts and c the carry of
-// the low ones; truncate_reduce gives u0 + u1 + c in a smaller ring only, so it is not used here.
-void truncate_chunk(Party& party, std::span<const u64> x, int bits, std::span<const u8> msb,
-                    bool is_signed, int shift, std::span<u64> out) {
-  const Unsigned number = as_unsigned(party, x, bits, msb, is_signed);
-  const size_t n = x.size();
-  Bits carry(n);
-  Words c(n), w(n);
-  wrap_shared_msb_to_ring(party, number.x, bits, number.msb, shift, w);
-  wrap(party, number.x, shift, carry);
-  bits_to_ring(party, carry, bits, c);
-  for (size_t i = 0; i < n; ++i)
-    out[i] = ((number.x[i] >> shift) + c[i] - (w[i] << (bits - shift)) - (number.added >> shift)) &
-             low_mask(bits);
-}
-
-void cost_truncate_chunk(CostMeter& meter, i64 n, int bits, int shift) {
-  cost_wrap_shared_msb_to_ring(meter, n, shift);
-  cost_wrap(meter, n, shift);
-  cost_bits_to_ring(meter, n, bits);
-}
-
 void check(std::span<const u64> x, size_t msb, std::span<u64> out) {
   expect(x.size() == out.size() && x.size() == msb, "known msb: lengths differ");
 }
 
 // x with its public most significant bit made 0, and what undoes that.
-Words nonnegative(const Party& party, std::span<const u64> x, int bits, u8 msb, bool is_signed) {
+Words nonnegative(const ot::Party& party, std::span<const u64> x, int bits, u8 msb,
+                  bool is_signed) {
   Words out(x.begin(), x.end());
   if (msb == 0) return out;
   for (u64& word : out) {
@@ -128,7 +105,8 @@ Words nonnegative(const Party& party, std::span<const u64> x, int bits, u8 msb, 
   return out;
 }
 
-void undo(const Party& party, u8 msb, bool is_signed, u64 taken, int width, std::span<u64> out) {
+void undo(const ot::Party& party, u8 msb, bool is_signed, u64 taken, int width,
+          std::span<u64> out) {
   if (msb == 0) return;
   for (u64& word : out) {
     if (is_signed) word = u64{0} - word;
@@ -139,7 +117,7 @@ void undo(const Party& party, u8 msb, bool is_signed, u64 taken, int width, std:
 
 }  // namespace
 
-void extend_shared_msb(Party& party, std::span<const u64> x, int from, std::span<const u8> msb,
+void extend_shared_msb(ot::Party& party, std::span<const u64> x, int from, std::span<const u8> msb,
                        bool is_signed, int to, std::span<u64> out) {
   check(x, msb.size(), out);
   expect(from >= 1 && from <= to && to <= 64,
@@ -150,42 +128,21 @@ void extend_shared_msb(Party& party, std::span<const u64> x, int from, std::span
   }
   in_chunks(
       party, std::ssize(x),
-      [&](CostMeter& meter, i64 n) { cost_wrap_shared_msb_to_ring(meter, n, to - from); },
+      [&](ot::CostMeter& meter, i64 n) { cost_wrap_shared_msb_to_ring(meter, n, to - from); },
       [&](i64 begin, i64 n) {
         extend_chunk(party, x.subspan(begin, n), from, msb.subspan(begin, n), is_signed, to,
                      out.subspan(begin, n));
       });
 }
 
-void cost_extend_shared_msb(CostMeter& meter, i64 n, int from, int to) {
+void cost_extend_shared_msb(ot::CostMeter& meter, i64 n, int from, int to) {
   if (from == to) return;
-  cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) {
+  cost_in_chunks(meter, n, [&](ot::CostMeter& m, i64 count) {
     cost_wrap_shared_msb_to_ring(m, count, to - from);
   });
 }
 
-void truncate_shared_msb(Party& party, std::span<const u64> x, int bits, std::span<const u8> msb,
-                         bool is_signed, int shift, std::span<u64> out) {
-  check(x, msb.size(), out);
-  expect(bits >= 1 && bits <= 64 && shift >= 0 && shift < bits,
-         "truncation: shift must be in 0..bits-1, bits in 1..64");
-  if (shift == 0) return keep_low_bits(x, bits, out);
-  in_chunks(
-      party, std::ssize(x),
-      [&](CostMeter& meter, i64 n) { cost_truncate_chunk(meter, n, bits, shift); },
-      [&](i64 begin, i64 n) {
-        truncate_chunk(party, x.subspan(begin, n), bits, msb.subspan(begin, n), is_signed, shift,
-                       out.subspan(begin, n));
-      });
-}
-
-void cost_truncate_shared_msb(CostMeter& meter, i64 n, int bits, int shift) {
-  if (shift == 0) return;
-  cost_in_chunks(meter, n,
-                 [&](CostMeter& m, i64 count) { cost_truncate_chunk(m, count, bits, shift); });
-}
-
-void extend_known_msb(Party& party, std::span<const u64> x, int from, u8 msb, bool is_signed,
+void extend_known_msb(ot::Party& party, std::span<const u64> x, int from, u8 msb, bool is_signed,
                       int to, std::span<u64> out) {
   expect(msb <= 1, "extend_known_msb: msb must be 0 or 1");
   expect(from >= 1 && from <= 64, "extend_known_msb: from must lie in 1..64");
@@ -193,21 +150,8 @@ void extend_known_msb(Party& party, std::span<const u64> x, int from, u8 msb, bo
   undo(party, msb, is_signed, u64{1} << (from - 1), to, out);
 }
 
-void cost_extend_known_msb(CostMeter& meter, i64 n, int from, int to) {
+void cost_extend_known_msb(ot::CostMeter& meter, i64 n, int from, int to) {
   cost_extend_nonnegative(meter, n, from, to);
 }
 
-void truncate_known_msb(Party& party, std::span<const u64> x, int bits, u8 msb, bool is_signed,
-                        int shift, std::span<u64> out) {
-  expect(msb <= 1, "truncate_known_msb: msb must be 0 or 1");
-  expect(bits >= 1 && bits <= 64 && shift >= 0 && shift < bits,
-         "truncation: shift must be in 0..bits-1, bits in 1..64");
-  truncate_nonnegative(party, nonnegative(party, x, bits, msb, is_signed), bits, shift, out);
-  undo(party, msb, is_signed, u64{1} << (bits - 1 - shift), bits, out);
-}
-
-void cost_truncate_known_msb(CostMeter& meter, i64 n, int bits, int shift) {
-  cost_truncate_nonnegative(meter, n, bits, shift);
-}
-
-}  // namespace privml
+}  // namespace privml::twopc

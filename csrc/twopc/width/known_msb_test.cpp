@@ -6,18 +6,13 @@
 #include "base/error.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 u64 read(u64 word, int bits, bool is_signed) {
   return is_signed ? static_cast<u64>(to_signed(word, bits)) : word & low_mask(bits);
-}
-
-u64 shifted(u64 word, int bits, bool is_signed, int shift) {
-  const u64 floor = is_signed ? static_cast<u64>(to_signed(word, bits) >> shift) : word >> shift;
-  return floor & low_mask(bits);
 }
 
 // The most significant bits of shared numbers, shared.
@@ -28,44 +23,37 @@ Both<Bits> msb_of(const Both<Words>& x, int bits) {
   return share_bits(msb, 5);
 }
 
-void expect_shared(Both<Words> x, int bits, int to, int shift, const OtKind& ot = {}) {
+void expect_shared(Both<Words> x, int bits, int to, const OtKind& ot = {}) {
   const Words values = reconstruct(x, bits);
   const Both<Bits> msb = msb_of(x, bits);
   add_noise_above(x, bits);
   const i64 n = std::ssize(values);
   for (bool is_signed : {false, true}) {
-    Both<Words> extended{Words(n), Words(n)}, truncated = extended;
-    const Outcome extension = run_parties(ot, [&](Party& party) {
+    Both<Words> extended{Words(n), Words(n)};
+    const Outcome extension = run_parties(ot, [&](ot::Party& party) {
       const int r = party.rank;
       extend_shared_msb(party, x[r], bits, msb[r], is_signed, to, extended[r]);
     });
-    const Outcome truncation = run_parties(ot, [&](Party& party) {
-      const int r = party.rank;
-      truncate_shared_msb(party, x[r], bits, msb[r], is_signed, shift, truncated[r]);
-    });
-    const Words wide = reconstruct(extended, to), small = reconstruct(truncated, bits);
+    const Words wide = reconstruct(extended, to);
     for (i64 i = 0; i < n; ++i) {
       ASSERT_EQ(wide[i], read(values[i], bits, is_signed) & low_mask(to)) << bits << " " << to;
-      ASSERT_EQ(small[i], shifted(values[i], bits, is_signed, shift)) << bits << " >> " << shift;
     }
-    expect_cost_equals(extension, [&](CostMeter& m) { cost_extend_shared_msb(m, n, bits, to); });
-    expect_cost_equals(truncation,
-                       [&](CostMeter& m) { cost_truncate_shared_msb(m, n, bits, shift); });
+    expect_cost_equals(extension,
+                       [&](ot::CostMeter& m) { cost_extend_shared_msb(m, n, bits, to); });
   }
 }
 
 TEST(SharedMsb, AllSharesAtSmallWidths) {
   for (int bits = 1; bits <= 5; ++bits)
-    for (int shift = 0; shift < bits; ++shift)
-      expect_shared(all_share_pairs(bits), bits, bits + 2 * shift, shift);
+    for (int more = 0; more < 2 * bits; more += 2)
+      expect_shared(all_share_pairs(bits), bits, bits + more);
 }
 
 // Both forms: tables where the words are narrow.
 TEST(SharedMsb, RandomAtRealWidths) {
-  for (const auto& [bits, to, shift] :
-       {std::tuple{16, 32, 12}, {32, 64, 12}, {37, 64, 30}, {64, 64, 63}, {8, 64, 5}})
+  for (const auto& [bits, to] : {std::pair{16, 32}, {32, 64}, {37, 64}, {64, 64}, {8, 64}})
     for (const OtKind& ot : {OtKind{}, OtKind{false, 1}, OtKind{false, 4}})
-      expect_shared(share(random_words(500, bits), bits), bits, to, shift, ot);
+      expect_shared(share(random_words(500, bits), bits), bits, to, ot);
 }
 
 Both<Words> with_msb(const Both<Words>& x, int bits, u8 msb) {
@@ -77,59 +65,49 @@ Both<Words> with_msb(const Both<Words>& x, int bits, u8 msb) {
   return out;
 }
 
-void expect_public(const Both<Words>& all, int bits, int to, int shift) {
+void expect_public(const Both<Words>& all, int bits, int to) {
   for (u8 msb : {0, 1})
     for (bool is_signed : {false, true}) {
       Both<Words> x = with_msb(all, bits, msb);
       const Words values = reconstruct(x, bits);
       const i64 n = std::ssize(values);
       add_noise_above(x, bits);
-      Both<Words> extended{Words(n), Words(n)}, truncated = extended;
-      const Outcome extension = run_parties({}, [&](Party& party) {
+      Both<Words> extended{Words(n), Words(n)};
+      const Outcome extension = run_parties({}, [&](ot::Party& party) {
         const int r = party.rank;
         extend_known_msb(party, x[r], bits, msb, is_signed, to, extended[r]);
       });
-      const Outcome truncation = run_parties({}, [&](Party& party) {
-        const int r = party.rank;
-        truncate_known_msb(party, x[r], bits, msb, is_signed, shift, truncated[r]);
-      });
-      const Words wide = reconstruct(extended, to), small = reconstruct(truncated, bits);
+      const Words wide = reconstruct(extended, to);
       for (i64 i = 0; i < n; ++i) {
         ASSERT_EQ(wide[i], read(values[i], bits, is_signed) & low_mask(to)) << bits << " " << to;
-        ASSERT_EQ(small[i], shifted(values[i], bits, is_signed, shift)) << bits << ">>" << shift;
       }
-      expect_cost_equals(extension, [&](CostMeter& m) { cost_extend_known_msb(m, n, bits, to); });
-      expect_cost_equals(truncation,
-                         [&](CostMeter& m) { cost_truncate_known_msb(m, n, bits, shift); });
+      expect_cost_equals(extension,
+                         [&](ot::CostMeter& m) { cost_extend_known_msb(m, n, bits, to); });
     }
 }
 
 TEST(KnownMsb, AllSharesAtSmallWidths) {
   for (int bits = 1; bits <= 5; ++bits)
-    for (int shift = 0; shift < bits; ++shift)
-      expect_public(all_share_pairs(bits), bits, bits + 2 * shift, shift);
+    for (int more = 0; more < 2 * bits; more += 2)
+      expect_public(all_share_pairs(bits), bits, bits + more);
 }
 
 TEST(KnownMsb, RandomAtRealWidths) {
-  for (const auto& [bits, to, shift] : {std::tuple{16, 32, 12}, {37, 64, 30}, {64, 64, 63}})
-    expect_public(share(random_words(500, bits), bits), bits, to, shift);
+  for (const auto& [bits, to] : {std::pair{16, 32}, {37, 64}, {64, 64}})
+    expect_public(share(random_words(500, bits), bits), bits, to);
 }
 
 TEST(KnownMsb, CostsOfSeveralLengths) {
   expect_costs_equal([](i64 n) -> std::vector<CostRow> {
     std::vector<CostRow> rows;
     for (int width : {8, 40})
-      rows.push_back({[=](Party& p) {
+      rows.push_back({[=](ot::Party& p) {
                         const Words x(n, 5);
                         const Bits msb(n, 0);
                         Words out(n);
                         extend_shared_msb(p, x, 16, msb, true, 16 + width, out);
-                        truncate_shared_msb(p, x, 64, msb, false, width, out);
                       },
-                      [=](CostMeter& m) {
-                        cost_extend_shared_msb(m, n, 16, 16 + width);
-                        cost_truncate_shared_msb(m, n, 64, width);
-                      }});
+                      [=](ot::CostMeter& m) { cost_extend_shared_msb(m, n, 16, 16 + width); }});
     return rows;
   });
 }
@@ -137,15 +115,12 @@ TEST(KnownMsb, CostsOfSeveralLengths) {
 TEST(KnownMsb, RefusesBadArguments) {
   Words x(3), out(3);
   Bits two(2), three(3);
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     EXPECT_THROW(extend_shared_msb(party, x, 8, two, true, 16, out), InvalidArgument);
     EXPECT_THROW(extend_shared_msb(party, x, 8, three, true, 7, out), InvalidArgument);
-    EXPECT_THROW(truncate_shared_msb(party, x, 8, three, true, 8, out), InvalidArgument);
     EXPECT_THROW(extend_known_msb(party, x, 8, 2, true, 16, out), InvalidArgument);
-    EXPECT_THROW(truncate_known_msb(party, x, 8, 1, true, 8, out), InvalidArgument);
-    EXPECT_THROW(truncate_known_msb(party, x, 0, 1, true, 0, out), InvalidArgument);
   });
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -11,7 +11,7 @@
 #include "twopc/select/random_selection.h"
 #include "twopc/session/chunk.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 constexpr u64 kMostProducts = 3;
@@ -23,7 +23,7 @@ u64 quotient(int rank, u64 x, u64 mask, u64 bound, const PublicDivisor& divisor)
 
 u8 exceeds(u64 x, u64 mask, u64 bound) { return (x & mask) >= bound; }
 
-void compare_chunk(Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
+void compare_chunk(ot::Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
                    u64 bound, int width, std::span<u64> out) {
   const i64 n = std::ssize(x);
   const PublicDivisor divisor(plan.divisor);
@@ -46,14 +46,14 @@ void compare_chunk(Party& party, const SignedWrapPlan& plan, std::span<const u64
   }
 }
 
-void multiply_chunk(Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
+void multiply_chunk(ot::Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
                     u64 bound, int width, std::span<u64> out) {
   PrivateProduct state;
   write_signed_wrap(party, plan, x, bits, bound, width, state);
   read_signed_wrap(party, plan, x, bits, bound, state, out);
 }
 
-void cost_chunk(CostMeter& meter, const SignedWrapPlan& plan, i64 n, int width) {
+void cost_chunk(ot::CostMeter& meter, const SignedWrapPlan& plan, i64 n, int width) {
   if (plan.products > 0) {
     cost_draw_private_product(meter, n * plan.products);
     cost_flight(meter, private_product_flight(n * plan.products, width));
@@ -81,8 +81,8 @@ SignedWrapPlan plan_signed_wrap(int bits, u64 bound) {
 }
 
 // [a < b] = the sum over i < K of [a = i] [b > i].
-void write_signed_wrap(Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
-                       u64 bound, int width, PrivateProduct& state) {
+void write_signed_wrap(ot::Party& party, const SignedWrapPlan& plan, std::span<const u64> x,
+                       int bits, u64 bound, int width, PrivateProduct& state) {
   const i64 n = std::ssize(x), products = plan.products;
   const PublicDivisor divisor(plan.divisor);
   std::vector<u8> factors(n * products);
@@ -96,8 +96,8 @@ void write_signed_wrap(Party& party, const SignedWrapPlan& plan, std::span<const
   write_private_product(party, factors, width, state);
 }
 
-void read_signed_wrap(Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
-                      u64 bound, PrivateProduct& state, std::span<u64> out) {
+void read_signed_wrap(ot::Party& party, const SignedWrapPlan& plan, std::span<const u64> x,
+                      int bits, u64 bound, PrivateProduct& state, std::span<u64> out) {
   const i64 n = std::ssize(x), products = plan.products;
   AlignedVector<u64> terms(n * products);
   read_private_product(party, state, terms);
@@ -109,22 +109,22 @@ void read_signed_wrap(Party& party, const SignedWrapPlan& plan, std::span<const 
   }
 }
 
-void signed_wrap(Party& party, std::span<const u64> x, int bits, u64 bound, int width,
+void signed_wrap(ot::Party& party, std::span<const u64> x, int bits, u64 bound, int width,
                  std::span<u64> out) {
   const SignedWrapPlan plan = plan_signed_wrap(bits, bound);
   expect(width >= 1 && width <= 64, "signed_wrap: width must be in 1..64");
   expect(x.size() == out.size(), "signed_wrap: out must be as long as x");
   in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_chunk(meter, plan, n, width); },
+      party, std::ssize(x), [&](ot::CostMeter& meter, i64 n) { cost_chunk(meter, plan, n, width); },
       [&](i64 begin, i64 n) {
         const auto chunk = plan.products > 0 ? multiply_chunk : compare_chunk;
         chunk(party, plan, x.subspan(begin, n), bits, bound, width, out.subspan(begin, n));
       });
 }
 
-void cost_signed_wrap(CostMeter& meter, i64 n, int bits, u64 bound, int width) {
+void cost_signed_wrap(ot::CostMeter& meter, i64 n, int bits, u64 bound, int width) {
   const SignedWrapPlan plan = plan_signed_wrap(bits, bound);
-  cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) { cost_chunk(m, plan, count, width); });
+  cost_in_chunks(meter, n, [&](ot::CostMeter& m, i64 count) { cost_chunk(m, plan, count, width); });
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -21,13 +21,13 @@
 #include "ot/party.h"
 #include "twopc/product/private_product.h"
 
-namespace privml {
+namespace privml::twopc {
 
-void signed_wrap(Party& party, std::span<const u64> x, int bits, u64 bound, int width,
+void signed_wrap(ot::Party& party, std::span<const u64> x, int bits, u64 bound, int width,
                  std::span<u64> out);
-void cost_signed_wrap(CostMeter& meter, i64 n, int bits, u64 bound, int width);
+void cost_signed_wrap(ot::CostMeter& meter, i64 n, int bits, u64 bound, int width);
 
-// How it is computed: `products` of bits, or a comparison of `compare_bits` bits where that is 0.
+// How it is computed: `products` of bits, or a comparison of `compare_bits` bits if that is 0.
 struct SignedWrapPlan {
   u64 divisor = 1;
   int products = 0;
@@ -37,9 +37,9 @@ struct SignedWrapPlan {
 SignedWrapPlan plan_signed_wrap(int bits, u64 bound);
 
 // The form by products in two halves, so that other messages share its exchange; plan.products > 0.
-void write_signed_wrap(Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
-                       u64 bound, int width, PrivateProduct& state);
-void read_signed_wrap(Party& party, const SignedWrapPlan& plan, std::span<const u64> x, int bits,
-                      u64 bound, PrivateProduct& state, std::span<u64> out);
+void write_signed_wrap(ot::Party& party, const SignedWrapPlan& plan, std::span<const u64> x,
+                       int bits, u64 bound, int width, PrivateProduct& state);
+void read_signed_wrap(ot::Party& party, const SignedWrapPlan& plan, std::span<const u64> x,
+                      int bits, u64 bound, PrivateProduct& state, std::span<u64> out);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -9,10 +9,10 @@
 #include "twopc/width/bounded.h"
 #include "twopc/width/division.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 i64 number(const Both<Words>& x, std::size_t i, int bits) {
   return to_signed((x[0][i] + x[1][i]) & low_mask(bits), bits);
@@ -42,16 +42,16 @@ Both<Words> random_within(i64 count, int bits, u64 bound, u64 seed) {
 }
 
 Words run(const OtKind& kind, const Both<Words>& x, int out_bits,
-          const std::function<void(Party&, std::span<const u64>, std::span<u64>)>& protocol) {
+          const std::function<void(ot::Party&, std::span<const u64>, std::span<u64>)>& protocol) {
   const std::size_t n = x[0].size();
   Both<Words> out{Words(n), Words(n)};
-  run_parties(kind, [&](Party& p) { protocol(p, x[p.rank], out[p.rank]); });
+  run_parties(kind, [&](ot::Party& p) { protocol(p, x[p.rank], out[p.rank]); });
   return reconstruct(out, out_bits);
 }
 
 void check_wrap(const OtKind& kind, const Both<Words>& x, int bits, u64 bound, int width) {
   SCOPED_TRACE(::testing::Message() << bits << " bits, bound " << bound << ", width " << width);
-  const Words wraps = run(kind, x, width, [&](Party& p, auto in, auto out) {
+  const Words wraps = run(kind, x, width, [&](ot::Party& p, auto in, auto out) {
     signed_wrap(p, in, bits, bound, width, out);
   });
   for (std::size_t i = 0; i < wraps.size(); ++i) {
@@ -66,10 +66,10 @@ void check_wrap(const OtKind& kind, const Both<Words>& x, int bits, u64 bound, i
 void check_widths(const OtKind& kind, const Both<Words>& x, int bits, u64 bound, int shift,
                   int to) {
   SCOPED_TRACE(::testing::Message() << bits << " bits, bound " << bound << ", shift " << shift);
-  const Words truncated = run(kind, x, bits, [&](Party& p, auto in, auto out) {
+  const Words truncated = run(kind, x, bits, [&](ot::Party& p, auto in, auto out) {
     truncate_bounded(p, in, bits, bound, shift, out);
   });
-  const Words extended = run(kind, x, to, [&](Party& p, auto in, auto out) {
+  const Words extended = run(kind, x, to, [&](ot::Party& p, auto in, auto out) {
     extend_bounded(p, in, bits, bound, to, out);
   });
   for (std::size_t i = 0; i < truncated.size(); ++i) {
@@ -78,7 +78,7 @@ void check_widths(const OtKind& kind, const Both<Words>& x, int bits, u64 bound,
     ASSERT_EQ(extended[i], static_cast<u64>(value) & low_mask(to)) << value;
   }
   if (shift == 0) return;
-  const Words rounded = run(kind, x, bits, [&](Party& p, auto in, auto out) {
+  const Words rounded = run(kind, x, bits, [&](ot::Party& p, auto in, auto out) {
     round_bounded(p, in, bits, bound, shift, out);
   });
   for (std::size_t i = 0; i < rounded.size(); ++i) {
@@ -90,7 +90,7 @@ void check_widths(const OtKind& kind, const Both<Words>& x, int bits, u64 bound,
 
 void check_division(const OtKind& kind, const Both<Words>& x, int bits, u64 bound, u64 divisor) {
   SCOPED_TRACE(::testing::Message() << bits << " bits, bound " << bound << ", by " << divisor);
-  const Words quotients = run(kind, x, bits, [&](Party& p, auto in, auto out) {
+  const Words quotients = run(kind, x, bits, [&](ot::Party& p, auto in, auto out) {
     divide_bounded(p, in, bits, bound, divisor, out);
   });
   for (std::size_t i = 0; i < quotients.size(); ++i) {
@@ -155,38 +155,38 @@ TEST(SignedWrap, CostsEqualTheLedger) {
     };
     std::vector<CostRow> rows;
     for (u64 bound : {u64{1} << 31, (u64{1} << 31) - 1000, u64{1} << 30}) {
-      rows.push_back({[=](Party& p) {
+      rows.push_back({[=](ot::Party& p) {
                         Words out(n);
                         signed_wrap(p, x(p.rank, 32, bound), 32, bound, 8, out);
                       },
-                      [=](CostMeter& m) { cost_signed_wrap(m, n, 32, bound, 8); }});
-      rows.push_back({[=](Party& p) {
+                      [=](ot::CostMeter& m) { cost_signed_wrap(m, n, 32, bound, 8); }});
+      rows.push_back({[=](ot::Party& p) {
                         Words out(n);
                         truncate_bounded(p, x(p.rank, 32, bound), 32, bound, 12, out);
                       },
-                      [=](CostMeter& m) { cost_truncate_bounded(m, n, 32, bound, 12); }});
-      rows.push_back({[=](Party& p) {
+                      [=](ot::CostMeter& m) { cost_truncate_bounded(m, n, 32, bound, 12); }});
+      rows.push_back({[=](ot::Party& p) {
                         Words out(n);
                         extend_bounded(p, x(p.rank, 32, bound), 32, bound, 40, out);
                       },
-                      [=](CostMeter& m) { cost_extend_bounded(m, n, 32, bound, 40); }});
-      rows.push_back({[=](Party& p) {
+                      [=](ot::CostMeter& m) { cost_extend_bounded(m, n, 32, bound, 40); }});
+      rows.push_back({[=](ot::Party& p) {
                         Words out(n);
                         divide_bounded(p, x(p.rank, 32, bound), 32, bound, 1000, out);
                       },
-                      [=](CostMeter& m) { cost_divide_bounded(m, n, 32, bound, 1000); }});
+                      [=](ot::CostMeter& m) { cost_divide_bounded(m, n, 32, bound, 1000); }});
     }
-    rows.push_back({[=](Party& p) {
+    rows.push_back({[=](ot::Party& p) {
                       Words out(n);
                       divide_bounded(p, x(p.rank, 64, 1000), 64, 1000, 10, out);
                     },
-                    [=](CostMeter& m) { cost_divide_bounded(m, n, 64, 1000, 10); }});
+                    [=](ot::CostMeter& m) { cost_divide_bounded(m, n, 64, 1000, 10); }});
     return rows;
   });
 }
 
 TEST(SignedWrap, RefusesWrongArguments) {
-  run_parties({}, [](Party& p) {
+  run_parties({}, [](ot::Party& p) {
     Words x(3), out(3), longer(4);
     EXPECT_THROW(signed_wrap(p, x, 8, 129, 2, out), InvalidArgument);
     EXPECT_THROW(signed_wrap(p, x, 8, 0, 2, out), InvalidArgument);
@@ -201,4 +201,4 @@ TEST(SignedWrap, RefusesWrongArguments) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -9,7 +9,7 @@
 #include "twopc/select/random_selection.h"
 #include "twopc/session/chunk.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 struct Widths {
@@ -19,7 +19,7 @@ struct Widths {
 
 // With l_b the low part of x_b and c the carry of l0 + l1: high = h0 + h1 + c, low = l0 + l1 -
 // 2^shift c.
-void split_chunk(Party& party, std::span<const u64> x, Widths w, std::span<u64> high,
+void split_chunk(ot::Party& party, std::span<const u64> x, Widths w, std::span<u64> high,
                  std::span<u64> low) {
   const i64 n = std::ssize(x);
   RandomBits random;
@@ -38,7 +38,7 @@ void split_chunk(Party& party, std::span<const u64> x, Widths w, std::span<u64> 
   }
 }
 
-void cost_split_chunk(CostMeter& meter, i64 n, Widths w) {
+void cost_split_chunk(ot::CostMeter& meter, i64 n, Widths w) {
   const ComparisonShape shape{w.shift};
   cost_draw_random_bits(meter, n, w.carry());
   cost_draw_comparison(meter, shape, n);
@@ -49,22 +49,22 @@ void cost_split_chunk(CostMeter& meter, i64 n, Widths w) {
 
 }  // namespace
 
-void split_number(Party& party, std::span<const u64> x, int bits, int shift, int low_bits,
+void split_number(ot::Party& party, std::span<const u64> x, int bits, int shift, int low_bits,
                   std::span<u64> high, std::span<u64> low) {
   expect(bits <= 64 && shift > 0 && shift < bits, "split: needs 0 < shift < bits <= 64");
   expect(shift <= low_bits && low_bits <= 64, "split: needs shift <= low_bits <= 64");
   expect(x.size() == high.size() && x.size() == low.size(), "split: lengths differ");
   const Widths w{bits, shift, low_bits};
   in_chunks(
-      party, std::ssize(x), [&](CostMeter& meter, i64 n) { cost_split_chunk(meter, n, w); },
+      party, std::ssize(x), [&](ot::CostMeter& meter, i64 n) { cost_split_chunk(meter, n, w); },
       [&](i64 begin, i64 n) {
         split_chunk(party, x.subspan(begin, n), w, high.subspan(begin, n), low.subspan(begin, n));
       });
 }
 
-void cost_split_number(CostMeter& meter, i64 n, int bits, int shift, int low_bits) {
+void cost_split_number(ot::CostMeter& meter, i64 n, int bits, int shift, int low_bits) {
   const Widths w{bits, shift, low_bits};
-  cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) { cost_split_chunk(m, count, w); });
+  cost_in_chunks(meter, n, [&](ot::CostMeter& m, i64 count) { cost_split_chunk(m, count, w); });
 }
 
-}  // namespace privml
+}  // namespace privml::twopc

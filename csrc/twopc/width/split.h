@@ -14,10 +14,10 @@
 #include "ot/cost.h"
 #include "ot/party.h"
 
-namespace privml {
+namespace privml::twopc {
 
-void split_number(Party& party, std::span<const u64> x, int bits, int shift, int low_bits,
+void split_number(ot::Party& party, std::span<const u64> x, int bits, int shift, int low_bits,
                   std::span<u64> high, std::span<u64> low);
-void cost_split_number(CostMeter& meter, i64 n, int bits, int shift, int low_bits);
+void cost_split_number(ot::CostMeter& meter, i64 n, int bits, int shift, int low_bits);
 
-}  // namespace privml
+}  // namespace privml::twopc

@@ -6,17 +6,17 @@
 #include "base/error.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
 void expect_split(Both<Words> x, int bits, int shift, int low_bits) {
   const Words values = reconstruct(x, bits);
   const i64 n = std::ssize(values);
   add_noise_above(x, bits);
   Both<Words> high{Words(n), Words(n)}, low = high;
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     const int r = party.rank;
     split_number(party, x[r], bits, shift, low_bits, high[r], low[r]);
   });
@@ -44,19 +44,19 @@ TEST(Split, CostsOfSeveralLengths) {
   expect_costs_equal([](i64 n) -> std::vector<CostRow> {
     std::vector<CostRow> rows;
     for (const auto& [bits, shift, low_bits] : {std::tuple{16, 7, 27}, {16, 9, 9}, {2, 1, 1}})
-      rows.push_back({[=](Party& p) {
+      rows.push_back({[=](ot::Party& p) {
                         const Words x(n, 5);
                         Words high(n), low(n);
                         split_number(p, x, bits, shift, low_bits, high, low);
                       },
-                      [=](CostMeter& m) { cost_split_number(m, n, bits, shift, low_bits); }});
+                      [=](ot::CostMeter& m) { cost_split_number(m, n, bits, shift, low_bits); }});
     return rows;
   });
 }
 
 TEST(Split, RefusesBadWidths) {
   Words x(3), high(3), low(3), short_one(2);
-  run_parties({}, [&](Party& party) {
+  run_parties({}, [&](ot::Party& party) {
     EXPECT_THROW(split_number(party, x, 8, 0, 8, high, low), InvalidArgument);
     EXPECT_THROW(split_number(party, x, 8, 8, 8, high, low), InvalidArgument);
     EXPECT_THROW(split_number(party, x, 65, 8, 8, high, low), InvalidArgument);
@@ -66,4 +66,4 @@ TEST(Split, RefusesBadWidths) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

@@ -6,16 +6,13 @@
 
 #include "base/error.h"
 #include "twopc/compare/comparison.h"
-#include "twopc/compare/wrap.h"
 #include "twopc/product/private_product.h"
-#include "twopc/select/boolean.h"
 #include "twopc/select/random_selection.h"
 #include "twopc/session/chunk.h"
 #include "twopc/width/conversion.h"
-#include "twopc/width/known_msb.h"
-#include "twopc/width/low_bits.h"
+#include "twopc/width/extension.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
 void check(std::span<const u64> x, int bits, int shift, std::span<const u64> out) {
@@ -25,14 +22,13 @@ void check(std::span<const u64> x, int bits, int shift, std::span<const u64> out
 }
 
 // With u_b and v_b the high and low part of x_b, c the carry of v0 + v1 and w the carry of x0 + x1:
-// floor(x / 2^shift) = u0 + u1 + c - 2^(bits - shift) w (SiRNN, Algorithm 2). A signed x is taken
-// as x + 2^(bits-1).
-void truncate_chunk(Party& party, std::span<const u64> x, int bits, int shift, bool is_signed,
+// floor(x / 2^shift) = u0 + u1 + c - 2^(bits - shift) w (SiRNN, Algorithm 2), of x + 2^(bits-1)
+// in place of x.
+void truncate_chunk(ot::Party& party, std::span<const u64> x, int bits, int shift,
                     std::span<u64> out) {
   const i64 n = std::ssize(x);
   const u64 mask = low_mask(bits);
-  const bool offset = is_signed && party.rank == 0;
-  const u64 added = offset ? u64{1} << (bits - 1) : 0;
+  const u64 added = party.rank == 0 ? u64{1} << (bits - 1) : 0;
   for (i64 i = 0; i < n; ++i) out[i] = (x[i] + added) & mask;
   RandomBits low, all;
   Comparison carries;
@@ -52,7 +48,7 @@ void truncate_chunk(Party& party, std::span<const u64> x, int bits, int shift, b
   }
 }
 
-void cost_truncate_chunk(CostMeter& meter, i64 n, int bits, int shift) {
+void cost_truncate_chunk(ot::CostMeter& meter, i64 n, int bits, int shift) {
   const ComparisonShape shape{bits, shift};
   cost_draw_random_bits(meter, n, bits);
   cost_draw_random_bits(meter, n, shift);
@@ -63,21 +59,9 @@ void cost_truncate_chunk(CostMeter& meter, i64 n, int bits, int shift) {
   cost_finish_conversions(meter, n, std::array{bits, shift});
 }
 
-void truncate(Party& party, std::span<const u64> x, int bits, int shift, bool is_signed,
-              std::span<u64> out) {
-  check(x, bits, shift, out);
-  if (shift == 0) return keep_low_bits(x, bits, out);
-  in_chunks(
-      party, std::ssize(x),
-      [&](CostMeter& meter, i64 n) { cost_truncate_chunk(meter, n, bits, shift); },
-      [&](i64 begin, i64 n) {
-        truncate_chunk(party, x.subspan(begin, n), bits, shift, is_signed, out.subspan(begin, n));
-      });
-}
-
 // The most significant bit being zero, w is the OR of the shares' ones: m0 + m1 - m0 m1. `added`,
 // below 2^shift, goes to party 0's share as an integer: w stays that of x.
-void truncate_nonnegative_chunk(Party& party, std::span<const u64> x, int bits, int shift,
+void truncate_nonnegative_chunk(ot::Party& party, std::span<const u64> x, int bits, int shift,
                                 u64 added, std::span<u64> out) {
   const i64 n = std::ssize(x);
   const u64 mask = low_mask(bits);
@@ -107,7 +91,7 @@ void truncate_nonnegative_chunk(Party& party, std::span<const u64> x, int bits, 
   }
 }
 
-void cost_truncate_nonnegative_chunk(CostMeter& meter, i64 n, int bits, int shift) {
+void cost_truncate_nonnegative_chunk(ot::CostMeter& meter, i64 n, int bits, int shift) {
   const ComparisonShape shape{shift};
   cost_draw_random_bits(meter, n, bits);
   cost_draw_private_product(meter, n);
@@ -119,7 +103,7 @@ void cost_truncate_nonnegative_chunk(CostMeter& meter, i64 n, int bits, int shif
 }
 
 // Modulo 2^(bits - shift) the carry of the whole drops out.
-void truncate_reduce_chunk(Party& party, std::span<const u64> x, int bits, int shift,
+void truncate_reduce_chunk(ot::Party& party, std::span<const u64> x, int bits, int shift,
                            std::span<u64> out) {
   const i64 n = std::ssize(x);
   const int width = bits - shift;
@@ -137,7 +121,7 @@ void truncate_reduce_chunk(Party& party, std::span<const u64> x, int bits, int s
   }
 }
 
-void cost_truncate_reduce_chunk(CostMeter& meter, i64 n, int bits, int shift) {
+void cost_truncate_reduce_chunk(ot::CostMeter& meter, i64 n, int bits, int shift) {
   const ComparisonShape shape{shift};
   cost_draw_random_bits(meter, n, bits - shift);
   cost_draw_comparison(meter, shape, n);
@@ -148,29 +132,31 @@ void cost_truncate_reduce_chunk(CostMeter& meter, i64 n, int bits, int shift) {
 
 }  // namespace
 
-void truncate_logical(Party& party, std::span<const u64> x, int bits, int shift,
-                      std::span<u64> out) {
-  truncate(party, x, bits, shift, false, out);
-}
-
-void truncate_arithmetic(Party& party, std::span<const u64> x, int bits, int shift,
+void truncate_arithmetic(ot::Party& party, std::span<const u64> x, int bits, int shift,
                          std::span<u64> out) {
-  truncate(party, x, bits, shift, true, out);
+  check(x, bits, shift, out);
+  if (shift == 0) return keep_low_bits(x, bits, out);
+  in_chunks(
+      party, std::ssize(x),
+      [&](ot::CostMeter& meter, i64 n) { cost_truncate_chunk(meter, n, bits, shift); },
+      [&](i64 begin, i64 n) {
+        truncate_chunk(party, x.subspan(begin, n), bits, shift, out.subspan(begin, n));
+      });
 }
 
-void cost_truncate(CostMeter& meter, i64 n, int bits, int shift) {
+void cost_truncate(ot::CostMeter& meter, i64 n, int bits, int shift) {
   if (shift == 0) return;
   cost_in_chunks(meter, n,
-                 [&](CostMeter& m, i64 count) { cost_truncate_chunk(m, count, bits, shift); });
+                 [&](ot::CostMeter& m, i64 count) { cost_truncate_chunk(m, count, bits, shift); });
 }
 
 namespace {
 
-void truncate_nonnegative(Party& party, std::span<const u64> x, int bits, int shift, u64 added,
+void truncate_nonnegative(ot::Party& party, std::span<const u64> x, int bits, int shift, u64 added,
                           std::span<u64> out) {
   in_chunks(
       party, std::ssize(x),
-      [&](CostMeter& meter, i64 n) { cost_truncate_nonnegative_chunk(meter, n, bits, shift); },
+      [&](ot::CostMeter& meter, i64 n) { cost_truncate_nonnegative_chunk(meter, n, bits, shift); },
       [&](i64 begin, i64 n) {
         truncate_nonnegative_chunk(party, x.subspan(begin, n), bits, shift, added,
                                    out.subspan(begin, n));
@@ -179,104 +165,43 @@ void truncate_nonnegative(Party& party, std::span<const u64> x, int bits, int sh
 
 }  // namespace
 
-void truncate_nonnegative(Party& party, std::span<const u64> x, int bits, int shift,
+void truncate_nonnegative(ot::Party& party, std::span<const u64> x, int bits, int shift,
                           std::span<u64> out) {
   check(x, bits, shift, out);
   if (shift == 0) return keep_low_bits(x, bits, out);
   truncate_nonnegative(party, x, bits, shift, 0, out);
 }
 
-void round_nonnegative(Party& party, std::span<const u64> x, int bits, int shift,
+void round_nonnegative(ot::Party& party, std::span<const u64> x, int bits, int shift,
                        std::span<u64> out) {
   check(x, bits, shift, out);
   expect(shift >= 1, "round_nonnegative: shift must be in 1..bits-1");
   truncate_nonnegative(party, x, bits, shift, u64{1} << (shift - 1), out);
 }
 
-void cost_truncate_nonnegative(CostMeter& meter, i64 n, int bits, int shift) {
+void cost_truncate_nonnegative(ot::CostMeter& meter, i64 n, int bits, int shift) {
   if (shift == 0) return;
-  cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) {
+  cost_in_chunks(meter, n, [&](ot::CostMeter& m, i64 count) {
     cost_truncate_nonnegative_chunk(m, count, bits, shift);
   });
 }
 
-void truncate_reduce(Party& party, std::span<const u64> x, int bits, int shift,
+void truncate_reduce(ot::Party& party, std::span<const u64> x, int bits, int shift,
                      std::span<u64> out) {
   check(x, bits, shift, out);
   if (shift == 0) return keep_low_bits(x, bits, out);
   in_chunks(
       party, std::ssize(x),
-      [&](CostMeter& meter, i64 n) { cost_truncate_reduce_chunk(meter, n, bits, shift); },
+      [&](ot::CostMeter& meter, i64 n) { cost_truncate_reduce_chunk(meter, n, bits, shift); },
       [&](i64 begin, i64 n) {
         truncate_reduce_chunk(party, x.subspan(begin, n), bits, shift, out.subspan(begin, n));
       });
 }
 
-void cost_truncate_reduce(CostMeter& meter, i64 n, int bits, int shift) {
+void cost_truncate_reduce(ot::CostMeter& meter, i64 n, int bits, int shift) {
   if (shift == 0) return;
-  cost_in_chunks(meter, n, [&](CostMeter& m, i64 count) {
+  cost_in_chunks(meter, n, [&](ot::CostMeter& m, i64 count) {
     cost_truncate_reduce_chunk(m, count, bits, shift);
   });
 }
-namespace {
-
-using Words = std::vector<u64>;
-using Bits = std::vector<u8>;
-
-// The floor u0 + u1 + c - 2^(bits - shift) w of x + 2^(bits-1) (SiRNN, Algorithm 2), plus one where
-// x is negative and its low part is not zero; the carry w of all bits comes from the sign.
-void divide_chunk(Party& party, std::span<const u64> x, int bits, int shift, std::span<u64> out) {
-  const size_t n = x.size();
-  const u64 added = party.rank == 0 ? u64{1} << (bits - 1) : 0;
-  Bits negative(n), low(2 * n), zero(n);
-  Words number(n), w(n), carries(2 * n);
-  for (size_t i = 0; i < n; ++i) number[i] = (x[i] + added) & low_mask(bits);
-  most_significant_bit(party, x, bits, negative);
-  const std::span<u8> carry = std::span(low).first(n), up = std::span(low).subspan(n);
-  wrap_with_all_zeros(party, x, shift, carry, zero);
-  for (size_t i = 0; i < n; ++i) {
-    up[i] = negative[i];
-    if (party.rank != 0) continue;
-    zero[i] ^= 1;
-    negative[i] ^= 1;  // the sign of x + 2^(bits-1)
-  }
-  and_bits(party, up, zero, up);
-  wrap_shared_msb_to_ring(party, number, bits, negative, shift, w);
-  bits_to_ring(party, low, bits, carries);
-  for (size_t i = 0; i < n; ++i)
-    out[i] = ((number[i] >> shift) + carries[i] + carries[n + i] - (w[i] << (bits - shift)) -
-              (added >> shift)) &
-             low_mask(bits);
-}
-
-void cost_divide_chunk(CostMeter& meter, i64 n, int bits, int shift) {
-  cost_most_significant_bit(meter, n, bits);
-  cost_wrap_with_all_zeros(meter, n, shift);
-  cost_and_bits(meter, n);
-  cost_wrap_shared_msb_to_ring(meter, n, shift);
-  cost_bits_to_ring(meter, 2 * n, bits);
-}
-
-}  // namespace
-
-void divide_power_of_two(Party& party, std::span<const u64> x, int bits, int shift,
-                         std::span<u64> out) {
-  expect(bits >= 1 && bits <= 64, "truncation: bits must be in 1..64");
-  expect(shift >= 0 && shift < bits, "truncation: shift must be in 0..bits-1");
-  expect(x.size() == out.size(), "truncation: out must be as long as x");
-  if (shift == 0) return keep_low_bits(x, bits, out);
-  in_chunks(
-      party, std::ssize(x),
-      [&](CostMeter& meter, i64 n) { cost_divide_chunk(meter, n, bits, shift); },
-      [&](i64 begin, i64 n) {
-        divide_chunk(party, x.subspan(begin, n), bits, shift, out.subspan(begin, n));
-      });
-}
-
-void cost_divide_power_of_two(CostMeter& meter, i64 n, int bits, int shift) {
-  if (shift == 0) return;
-  cost_in_chunks(meter, n,
-                 [&](CostMeter& m, i64 count) { cost_divide_chunk(m, count, bits, shift); });
-}
-
-}  // namespace privml
+}  // namespace privml::twopc

@@ -8,19 +8,19 @@
 #include "twopc/testing/parties.h"
 #include "twopc/width/extension.h"
 
-namespace privml {
+namespace privml::twopc {
 namespace {
 
-using namespace privml::testing;
+using namespace twopc::testing;
 
-using Protocol = void (*)(Party&, std::span<const u64>, int, int, std::span<u64>);
-using Cost = void (*)(CostMeter&, i64, int, int);
+using Protocol = void (*)(ot::Party&, std::span<const u64>, int, int, std::span<u64>);
+using Cost = void (*)(ot::CostMeter&, i64, int, int);
 
 Words run(const OtKind& kind, Protocol protocol, const Both<Words>& x, int first, int second,
           int out_bits) {
   const std::size_t n = x[0].size();
   Both<Words> out{Words(n), Words(n)};
-  run_parties(kind, [&](Party& p) { protocol(p, x[p.rank], first, second, out[p.rank]); });
+  run_parties(kind, [&](ot::Party& p) { protocol(p, x[p.rank], first, second, out[p.rank]); });
   return reconstruct(out, out_bits);
 }
 
@@ -34,26 +34,15 @@ Both<Words> nonnegative(const Both<Words>& x, int bits) {
   return chosen;
 }
 
-// C's division, which rounds towards zero, for shifts up to 63.
-i64 divide(i64 x, int shift) {
-  const i64 floor = x >> shift;
-  const bool inexact = (static_cast<u64>(x) & low_mask(shift)) != 0;
-  return floor + (x < 0 && inexact ? 1 : 0);
-}
-
 void check_truncation(const OtKind& kind, const Both<Words>& x, int bits, int shift) {
   SCOPED_TRACE(::testing::Message() << bits << " bits, shift " << shift);
-  const Words logical = run(kind, truncate_logical, x, bits, shift, bits);
   const Words arithmetic = run(kind, truncate_arithmetic, x, bits, shift, bits);
   const Words reduced = run(kind, truncate_reduce, x, bits, shift, bits - shift);
-  const Words quotient = run(kind, divide_power_of_two, x, bits, shift, bits);
   for (std::size_t i = 0; i < x[0].size(); ++i) {
     const u64 value = (x[0][i] + x[1][i]) & low_mask(bits);
     const i64 number = to_signed(value, bits);
-    ASSERT_EQ(logical[i], value >> shift) << value;
     ASSERT_EQ(arithmetic[i], static_cast<u64>(number >> shift) & low_mask(bits)) << number;
     ASSERT_EQ(reduced[i], value >> shift) << value;
-    ASSERT_EQ(quotient[i], static_cast<u64>(divide(number, shift)) & low_mask(bits)) << number;
   }
   const Both<Words> chosen = nonnegative(x, bits);
   const Words cheap = run(kind, truncate_nonnegative, chosen, bits, shift, bits);
@@ -134,13 +123,12 @@ TEST(Truncation, CostEqualsTheLedger) {
   };
   const std::vector<Row> rows{
       {truncate_arithmetic, cost_truncate, 32, 12},
-      {truncate_logical, cost_truncate, 33, 1},
+      {truncate_arithmetic, cost_truncate, 33, 1},
       {truncate_nonnegative, cost_truncate_nonnegative, 32, 12},
       {round_nonnegative, cost_truncate_nonnegative, 32, 12},
       {truncate_reduce, cost_truncate_reduce, 32, 31},
       {truncate_reduce, cost_truncate_reduce, 32, 12},
       {truncate_reduce, cost_truncate_reduce, 32, 0},
-      {divide_power_of_two, cost_divide_power_of_two, 32, 12},
       {zero_extend, cost_extend, 16, 32},
       {sign_extend, cost_extend, 7, 8},
       {extend_nonnegative, cost_extend_nonnegative, 16, 32},
@@ -150,22 +138,22 @@ TEST(Truncation, CostEqualsTheLedger) {
   expect_costs_equal([&](i64 n) {
     std::vector<CostRow> costs;
     for (const Row& row : rows) {
-      costs.push_back({[&, n, row](Party& p) {
+      costs.push_back({[&, n, row](ot::Party& p) {
                          row.protocol(p, std::span(x[p.rank]).first(n), row.first, row.second,
                                       std::span(out[p.rank]).first(n));
                        },
-                       [n, row](CostMeter& m) { row.cost(m, n, row.first, row.second); }});
+                       [n, row](ot::CostMeter& m) { row.cost(m, n, row.first, row.second); }});
     }
     return costs;
   });
 }
 
 TEST(Truncation, RefusesBadArguments) {
-  run_parties({}, [](Party& party) {
+  run_parties({}, [](ot::Party& party) {
     const Words x(3);
     Words out(3), wrong(2);
     EXPECT_THROW(truncate_arithmetic(party, x, 8, 8, out), InvalidArgument);
-    EXPECT_THROW(truncate_logical(party, x, 8, -1, out), InvalidArgument);
+    EXPECT_THROW(truncate_arithmetic(party, x, 8, -1, out), InvalidArgument);
     EXPECT_THROW(truncate_reduce(party, x, 65, 1, out), InvalidArgument);
     EXPECT_THROW(truncate_nonnegative(party, x, 8, 1, wrong), InvalidArgument);
     EXPECT_THROW(zero_extend(party, x, 9, 8, out), InvalidArgument);
@@ -175,4 +163,4 @@ TEST(Truncation, RefusesBadArguments) {
 }
 
 }  // namespace
-}  // namespace privml
+}  // namespace privml::twopc

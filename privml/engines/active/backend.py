@@ -4,25 +4,23 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import privml._core as _core
 from privml.engines.active.engine import RINGS, TRUNCATIONS, ActiveEngine
+from privml.engines.active.stores import ActiveStores
 from privml.engines.base import Engine
 from privml.engines.correlations import OtChoice
-from privml.engines.demands import Item, difference, items_of
-from privml.engines.interface import MALICIOUS, Backend, Kind
+from privml.engines.demands import difference
+from privml.engines.interface import MALICIOUS, Backend
 from privml.engines.joint import JointEngine, joined
 from privml.errors import ConfigError
 from privml.formats import Numerics
 
 if TYPE_CHECKING:
     from privml.spec import SessionSpec
-
-# The kind of a store that is this party's part of the key; the first one, for the session begins with it.
-KEY = "key"
 
 
 def choice_of(ot: str = "softspoken", k: int = 4) -> OtChoice:
@@ -87,24 +85,6 @@ def create(
     return joined(2, party, close)
 
 
-def numbers_of(demand: Mapping[str, Any]) -> dict[str, int]:
-    """Of each kind that is drawn, how many; the names are those of ``_core.seal_active``."""
-    return {_name(item): count for item, count in items_of(demand).items()}
-
-
-def _name(item: Item) -> str:
-    if item.part is None:
-        return item.kind
-    return f"{item.kind} {'x'.join(map(str, item.part)) if isinstance(item.part, tuple) else item.part}"
-
-
-def kinds_of(demand: Mapping[str, Any], ring: int) -> tuple[Kind, ...]:
-    """The kinds of a store of queries that draw ``demand``."""
-    drawn = sorted(numbers_of(demand).items())
-    key = Kind(KEY, 1, _core.active_bytes(ring, KEY))
-    return key, *(Kind(name, count, _core.active_bytes(ring, name)) for name, count in drawn)
-
-
 @dataclass(frozen=True, slots=True)
 class Config:
     """``ring``: bits of the values' ring, 64 or 32, and as many have the keys of its checks; ``truncation``: see
@@ -125,10 +105,11 @@ class Active(Backend):
     Config = Config
     threat = security = MALICIOUS
     assumes = (
-        "nothing of the other party, which may deviate: it is caught before a result is shown, and can end the "
-        "session; AES-128 is a correlation-robust hash, Diffie-Hellman on ristretto255"
+        "nothing about the other party, which may deviate: a deviation is detected before a result is revealed, and "
+        "can end the session; AES-128 is a correlation-robust hash, Diffie-Hellman on ristretto255"
     )
-    transfers = stores = by_kind = True
+    transfers = by_kind = True
+    stores = ActiveStores()
 
     def numerics(self, config: Config) -> Numerics:
         return Numerics(bits=32, scale=8) if config.ring == 32 else Numerics()
@@ -171,11 +152,6 @@ class Active(Backend):
             "ot": ot.provider, "k": ot.k, "security": ot.security, "threads": spec.threads, "refill": ot.refill,
             "truncation": own.truncation, "ring": own.ring,
         }  # fmt: skip
-
-    def store_kinds(
-        self, program: Any, shapes: Any, spec: SessionSpec, rank: int = 0, products: Sequence[Any] = ()
-    ) -> tuple[Kind, ...]:
-        return kinds_of(program.demand(shapes, spec), spec.engine.ring)
 
 
 BACKEND = Active()

@@ -3,7 +3,7 @@
 
 A share of a number is (low words[, high words]) of this party's share and of its MAC, of a bit one word each; the value
 of a number are the lowest k bits of the shares' sum, that of a bit the lowest. Values of rings below k bits lie in the
-low bits; what their high bits are is unknown and looked at by nobody.
+low bits; their high bits are unknown and never used.
 """
 
 from __future__ import annotations
@@ -346,7 +346,7 @@ class ActiveEngine(SharedEngine):
         return function(self, name, a, source, target)
 
     def random_bits(self, shape: Sequence[int]) -> Share:
-        """Bits that nobody knows, as numbers."""
+        """Bits that no party knows, as numbers."""
         return self._tensors(_protocols.random_bits(self.session, list(shape)))
 
     def open(self, a: Share, bits: int) -> torch.Tensor:

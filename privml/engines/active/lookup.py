@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Public tables at an index nobody knows.
+"""Public tables at an index that no party knows.
 
 With random bits r_j and r = sum 2^j r_j, the parties open c = index - r mod 2^b; the entry is the sum over j of
 table[(c + j) mod 2^b] times [r = j]. The unit vector of r takes 2^b - b - 1 products of the random bits, which do not

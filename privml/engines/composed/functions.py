@@ -45,6 +45,8 @@ _BETWEEN = {
 _EXPONENTS = 32
 _LOG2E = 1.0 / math.log(2.0)
 _FACTOR_SCALE = 28
+# Fractional bits of 1 / (2 pi): arguments of 32 bits have products of 62.
+_TURN_SCALE = 33
 
 
 def function(engine: Engine, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
@@ -81,10 +83,11 @@ def _between(engine: Engine, name: str, x: Share, scale: int, target: int) -> Sh
 
 
 def _sine(engine: Engine, x: Share, scale: int, target: int, cosine: bool) -> Share:
-    """The table is one turn, so the index's lost high bits lose nothing. |x| < 2^33 / 2^scale radians."""
-    turns = engine.multiply_public(x, round(2.0**_FACTOR_SCALE / (2.0 * math.pi)), RING)
+    """The table is one turn, so the index's lost high bits lose nothing. |x| < 2^31 / 2^scale radians; they err by
+    2^-31 of themselves, for 1 / (2 pi) is rounded."""
+    turns = engine.multiply_public(x, round(2.0**_TURN_SCALE / (2.0 * math.pi)), RING)
     # as many bits as the distance within a piece may have
-    wide = scale + _FACTOR_SCALE
+    wide = scale + _TURN_SCALE
     turns, wide = shifted(engine, turns, wide - 32, RING - 2), 32
     if cosine:
         turns = engine.add_public(turns, 1 << (wide - 2), RING)

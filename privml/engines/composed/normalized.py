@@ -32,18 +32,28 @@ def _stairs(values: Sequence[float], at_zero: int | None = None) -> tuple[list[i
 
 
 def _normalized(
-    engine: Engine, name: str, n: Share, further: Sequence[tuple[list[int], int]], thresholds: Sequence[int] = ()
+    engine: Engine,
+    name: str,
+    n: Share,
+    further: Sequence[tuple[list[int], int]],
+    thresholds: Sequence[int] = (),
+    at_least_one: bool = False,
 ) -> tuple[Share, list[Share], Share]:
-    """(the function ``name`` of t at scale ``_PRECISION``, the sequences ``further`` at e, bits of [n < threshold])."""
+    """(the function ``name`` of t at scale ``_PRECISION``, the sequences ``further`` at e, bits of [n < threshold]). If
+    n is not positive, t is that of ``at_least_one``, or any number."""
     whole = engine.computes_whole("function", f"{name}_mantissa", n, *_OWN)
     ring = _OWN[0].bits if whole else RING
     bits = engine.less_than_many(n, [1 << j for j in range(_SIZE)] + list(thresholds), _COMPARED)
     compared = tuple(c[:_SIZE] for c in bits)
-    sequences = [_stairs([2.0 ** (_SIZE - 1 - e) for e in range(_SIZE)]), *further]
+    factors = _stairs([2.0 ** (_SIZE - 1 - e) for e in range(_SIZE)], 0)
+    of_one = [1 << (_SIZE - 1), *[0] * (_SIZE - 1)], 0  # t itself where n < 1
+    sequences = [factors, *[of_one] * at_least_one, *further]
     weights = torch.tensor([weights for weights, _ in sequences])
     sums = engine.weighted_bits(compared, weights, ring)
     found = [engine.add_public(part(sums, i), c, ring) for i, (_, c) in enumerate(sequences)]
-    t, sizes = product(engine, n, found[0], ring), found[1:]
+    t, sizes = product(engine, n, found[0], ring), found[1 + at_least_one :]
+    if at_least_one:
+        t = engine.add(t, found[1], ring)
     if whole:
         mantissa = engine.function(f"{name}_mantissa", t, *_OWN)
         mantissa = engine.multiply_public(mantissa, 1 << (_PRECISION - _OWN[1].scale), RING)
@@ -68,16 +78,16 @@ def reciprocal(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Shar
 
 
 def rsqrt(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
-    """2^((s-e-1)/2) / sqrt(t)."""
+    """2^((s-e-1)/2) / sqrt(t); that of 2^-s if n is not positive."""
     kept = min(target.scale + 4, 31 - (scale + 1) // 2)
     sizes = _stairs([2.0 ** ((scale - e - 1) / 2 + kept) for e in range(_SIZE)])
-    mantissa, (size,), _ = _normalized(engine, "rsqrt", n, [sizes])
+    mantissa, (size,), _ = _normalized(engine, "rsqrt", n, [sizes], at_least_one=True)
     value = product(engine, mantissa, size)
     return shifted(engine, value, _PRECISION + kept - target.scale, 61)
 
 
 def sqrt(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
-    """2^((e+1-s)/2) sqrt(t), 0 for 0."""
+    """2^((e+1-s)/2) sqrt(t), 0 if n is not positive."""
     kept = min(target.scale + 4, 31 - max(math.ceil((_SIZE - scale) / 2), 0))
     sizes = _stairs([2.0 ** ((e + 1 - scale) / 2 + kept) for e in range(_SIZE)], 0)
     mantissa, (size,), _ = _normalized(engine, "sqrt", n, [sizes])
@@ -86,9 +96,9 @@ def sqrt(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
 
 
 def log(engine: Engine, n: Share, scale: int, target: FixedPoint) -> Share:
-    """log(t) + (e+1-s) log(2)."""
+    """log(t) + (e+1-s) log(2); that of 2^-s if n is not positive."""
     sizes = _stairs([(e + 1 - scale) * math.log(2.0) * 2.0**_PRECISION for e in range(_SIZE)])
-    mantissa, (size,), _ = _normalized(engine, "log", n, [sizes])
+    mantissa, (size,), _ = _normalized(engine, "log", n, [sizes], at_least_one=True)
     value = engine.add(mantissa, size, RING)
     return shifted(engine, value, _PRECISION - target.scale, _PRECISION + 6)
 

@@ -25,8 +25,12 @@ from privml.engines.threepc.pieces import Sum, dealt
 from privml.engines.threepc.width import low
 from privml.formats import FixedPoint
 
-# Fractional bits of 1 / (2 pi) and of log2(e).
+# Fractional bits of log2(e), and the least ones of 1 / (2 pi).
 _FACTOR_SCALE = 28
+# 2^64 / (2 pi), rounded down.
+_TURNS = 0x28BE60DB9391054A
+# Arguments of sines are integers of so many bits and a sign; 1 / (2 pi), rounded, adds 2^-4 of a unit then at most.
+_LARGEST_ARGUMENT, _SPARE_OF_TURNS = 31, 6
 # Of the results' scales.
 FINEST = 24
 # Bits below the last place of the result.
@@ -40,15 +44,16 @@ _FRACTION = 28
 RELATIVE_ERROR = 2.0**-20
 
 
-def turn_bits(scale: int) -> int:
-    """Of a ring in which an argument of ``scale`` fractional bits is found on the circle."""
-    return scale + _FACTOR_SCALE
+def turn_bits(scale: int, target: int) -> int:
+    """Of a ring in which an argument of ``scale`` fractional bits is found on the circle, for results of ``target``
+    ones."""
+    return max(_LARGEST_ARGUMENT + target + _SPARE_OF_TURNS, scale + _FACTOR_SCALE)
 
 
 def sine(party: Party, x: Share, scale: int, target: int, cosine: bool) -> Sum:
-    """sin(x), or cos(x), of a share of a ring of ``turn_bits`` at least."""
-    m, r = x
-    factor, bits = round(2.0**_FACTOR_SCALE / (2.0 * math.pi)), scale + _FACTOR_SCALE
+    """sin(x), or cos(x), of a share of a ring of ``turn_bits`` at least; |x| < 2^31 before it is scaled."""
+    (m, r), bits = x, turn_bits(scale, target)
+    factor = (_TURNS >> (63 + scale - bits)) + 1 >> 1  # rounded
     fine = target + _SPARE
     ring, shift = 2 * fine + 3, 2 * fine - target
     known = dealt(party, lambda: _circle(low(r * factor, bits), bits, fine), (2, *r.shape), ring)

@@ -11,6 +11,7 @@ import privml._core as _core
 from privml.engines.base import Engine
 from privml.engines.interface import Backend
 from privml.engines.joint import JointEngine, joined
+from privml.engines.stores import KEPT_WEIGHTS
 from privml.engines.threepc import kernels_cpu, kernels_shapes
 from privml.engines.threepc.device import kernels_for
 from privml.engines.threepc.engine import TRUNCATIONS, ThreePartyEngine
@@ -18,6 +19,8 @@ from privml.engines.threepc.keys import PAIRS, agree_on_keys, derived, meter_key
 from privml.engines.threepc.links import DEALER, Links, Meter
 from privml.engines.threepc.party import COMPARISONS, Party
 from privml.engines.threepc.randomness import Silence, Stream
+from privml.engines.threepc.stored import KeptWeights, StoredMeter, meter_proofs
+from privml.engines.threepc.stores import ThreePartyStores
 from privml.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -37,22 +40,31 @@ def established(
     ``kernels``: see ``device.kernels_for``; each party has its own. ``test_seed`` makes all keys deterministic (tests
     only)."""
     links = Links(rank, channels, dealing)
-    keys = agree_on_keys(links, test_seed)
-    streams = {peer: Stream(key, kernels) for peer, key in keys.items()}
+    keys, common = agree_on_keys(links, test_seed)
+    streams = {peer: Stream(key, kernels) for peer, key in {**keys, rank: common}.items()}
     config = config or Config()
     engine = ThreePartyEngine(Party(links, streams, kernels, config.comparison), config.truncation)
+    engine.party.keys = {**keys, rank: common}
     engine.transcript_keys = {peer: derived(key, b"transcript") for peer, key in keys.items()}
     return engine
 
 
-def meter(rank: int = 0, config: Config | None = None, counts_only: bool = True) -> ThreePartyEngine:
+def meter(
+    rank: int = 0, config: Config | None = None, counts_only: bool = True, stored: bool = False, kept: bool = False
+) -> ThreePartyEngine:
     """An engine that books what each protocol would cost, exactly; its shares have shapes alone (``counts_only``), or
-    are zeros, with which it computes as a party does. ``config``: None for the default one."""
-    links, config = Meter(rank), config or Config()
-    meter_keys(links)
+    are zeros, with which it computes as a party does. ``config``: None for the default one; ``stored``: what a dealer
+    deals comes from a store, and the weights too if they are ``kept`` there."""
+    links, config = StoredMeter(rank) if stored else Meter(rank), config or Config()
+    if isinstance(links, StoredMeter):
+        meter_proofs(links)
+    else:
+        meter_keys(links)
     kernels = kernels_shapes if counts_only else kernels_cpu
-    silence = {peer: Silence(counts_only) for peer in range(3) if peer != rank}
-    return ThreePartyEngine(Party(links, silence, kernels, config.comparison), config.truncation)
+    silence = {peer: Silence(counts_only) for peer in range(3)}
+    party = Party(links, silence, kernels, config.comparison)
+    party.weights = KeptWeights(None) if kept else None
+    return ThreePartyEngine(party, config.truncation)
 
 
 def create(
@@ -121,10 +133,11 @@ class ThreeParty(Backend):
         "nor client; ChaCha20, X25519"
     )
     greeting_hops = 9  # those of two parties, then with the dealer
+    stores = ThreePartyStores()
 
     def check(self, spec: SessionSpec) -> None:
         if spec.threads > 1:
-            raise ConfigError("engine=threepc has one lane and needs no correlations: leave out threads and stores")
+            raise ConfigError(f"engine=threepc has one lane: leave out threads={spec.threads}")
         if spec.ot.refill != "none":
             raise ConfigError(f"engine=threepc makes no transfers: leave out refill={spec.ot.refill}")
         if spec.ot.security == "malicious":
@@ -137,6 +150,8 @@ class ThreeParty(Backend):
         return create(spec.engine, **spec.shape, deadline=spec.deadline, test_seed=spec.test_seed)
 
     def connections(self, spec: SessionSpec, rank: int) -> int:
+        if spec.stored:
+            return 1
         return 2 if rank == 1 else 3  # party 0 gets from the dealer what is dealt ahead of time on one of its own
 
     def open(self, channels: Sequence[_core.Channel], rank: int, spec: SessionSpec) -> ThreePartyEngine:
@@ -147,7 +162,7 @@ class ThreeParty(Backend):
         return established(ends, dealing, rank, own, spec.test_seed, kernels_for(own.device))
 
     def meter(self, spec: SessionSpec, rank: int = 0, counts_only: bool = True) -> ThreePartyEngine:
-        return meter(rank, spec.engine, counts_only)
+        return meter(rank, spec.engine, counts_only, spec.stored, KEPT_WEIGHTS in spec.prepared)
 
     def terms(self, spec: SessionSpec) -> dict[str, Any]:
         return {"ot": "none", "k": 0, "truncation": spec.engine.truncation, "comparison": spec.engine.comparison}

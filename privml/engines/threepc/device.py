@@ -65,7 +65,7 @@ class Staging:
         return buffer.numpy()
 
     def to_device(self, data: np.ndarray, device: torch.device) -> torch.Tensor:
-        """The bytes as a uint8 tensor on the device; nobody waits on the host."""
+        """The bytes as a uint8 tensor on the device; the host does not wait."""
         buffer = torch.empty(data.size, dtype=torch.uint8, pin_memory=True)
         buffer.numpy()[:] = data
         stream, current = self._stream("up"), torch.cuda.current_stream(self.device)

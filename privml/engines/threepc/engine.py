@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,8 +13,8 @@ from privml.engines import failures, ring
 from privml.engines.base import Engine, Operand
 from privml.engines.composed import maxima
 from privml.engines.owned import SharedEngine
-from privml.engines.shares import NO_PROMISE, Promise, Share, Window, part
-from privml.engines.threepc import functions, opening, products, width
+from privml.engines.shares import NO_PROMISE, Promise, Share, Shift, Window, part
+from privml.engines.threepc import functions, opening, products, scaled, width
 from privml.engines.threepc.comparison import equal_zero, sign
 from privml.engines.threepc.links import DEALER, set_tags
 from privml.engines.threepc.party import Party
@@ -53,7 +54,10 @@ class ThreePartyEngine(SharedEngine):
         self.party, self.rank, self.truncation = party, party.rank, truncation
         self.counts_only = party.counts_only
         self.floors = truncation == "exact"
-        self.opened_together = frozenset(opening.BEGINNINGS) | (set() if self.floors else {"truncate"})
+        self.shifts_products = not self.floors
+        self.opened_together = frozenset(opening.BEGINNINGS) | (
+            set() if self.floors else {"truncate", "shifted_product"}
+        )
         self.failure = 0.0
 
     def finish(self) -> None:
@@ -205,10 +209,12 @@ class ThreePartyEngine(SharedEngine):
         return self._opened("inner", a, b, bits)
 
     def together(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
-        begun = [self._begun(name, *args) for name, args in calls]
-        openings = [each for each in begun if isinstance(each, products.Opening)]
-        results = iter(products.opened_together(self.party, openings)) if openings else iter(())
-        return [next(results) if isinstance(each, products.Opening) else each for each in begun]
+        results = [self._begun(name, *args) for name, args in calls]
+        while waiting := [i for i, each in enumerate(results) if isinstance(each, products.Opening)]:
+            opened = products.opened_together(self.party, [results[i] for i in waiting])
+            for i, each in zip(waiting, opened, strict=True):
+                results[i] = each
+        return results
 
     def _opened(self, name: str, *args: Any) -> Share:
         return self.together([(name, args)])[0]
@@ -217,10 +223,48 @@ class ThreePartyEngine(SharedEngine):
         """An operation up to its opening; as a whole if there is none."""
         if name == "truncate":
             return self._truncation(*args)
+        if name == "shifted_product":
+            return self._shifted_product(*args)
         if name in opening.BILINEAR:
             factors = self._wide(args[0], args[-1]), self._wide(args[1], args[-1])
             return opening.begun(self.party, name, *factors, *args[2:])
         return opening.begun(self.party, name, *(self._here(a) for a in args))
+
+    def shifted_product(
+        self,
+        name: str,
+        a: Operand,
+        b: Operand,
+        bits: int,
+        shift: Shift,
+        addend: Share | None = None,
+        window: Window | None = None,
+    ) -> Share:
+        if self.floors:
+            return super().shifted_product(name, a, b, bits, shift, addend, window)
+        return self._opened("shifted_product", name, a, b, bits, shift, addend, window)
+
+    def _shifted_product(
+        self,
+        name: str,
+        a: Operand,
+        b: Operand,
+        bits: int,
+        shift: Shift,
+        addend: Share | None = None,
+        window: Window | None = None,
+    ) -> products.Opening:
+        party, (count, promise, reduces) = self.party, shift
+        parts, shape = opening.product_parts(party, name, self._wide(a, bits), self._wide(b, bits), window, bits)
+        parts = scaled.added(party, parts, addend)
+        if reduces:
+            return scaled.reduced(party, parts, shape, bits, count)
+        if self._probabilistic(shape, bits, promise.bound):
+            return scaled.probabilistic(party, parts, shape, bits, count)
+        whole = promise.nonnegative or count <= bits - 2  # what makes the product positive is a multiple of 2^count
+        if self._small(bits, promise) and whole:
+            return scaled.faithful(party, parts, shape, bits, count, promise.nonnegative)
+        return products.Opening(parts, shape, bits, rest=lambda opened: self._truncation(opened, bits, count, promise))
 
     def _wide(self, a: Operand, out_bits: int) -> Share:
         """An operand in the ring of the product."""
@@ -252,27 +296,25 @@ class ThreePartyEngine(SharedEngine):
         shift = min(shift, bits - 1)
         if nearest:
             a, bits, promise = self.with_half(a, bits, shift, promise)
-        if self._probabilistic(a, bits, promise.bound):
+        if self._probabilistic(a[1].shape, bits, promise.bound):
             return width.truncate_probabilistic(self.party, a, bits, shift)
         if self.truncation == "exact":
             small = _proved_small(bits, promise.bound)
             if small and not promise.nonnegative:  # what is added to make x positive must be whole after the shift
                 shift = min(shift, max(bits - 2, 1))
             return width.truncate_exact(self.party, a, bits, shift, promise.nonnegative, small)
-        if not self._small(bits, promise):
-            wide = self.extend(a, bits, bits + 2)
-            return self._truncation(wide, bits + 2, shift, Promise(bound=1 << (bits - 1)))
-        if not promise.nonnegative:  # as above; nothing is left beyond it
+        small = self._small(bits, promise)
+        if small and not promise.nonnegative:  # as above; nothing is left beyond it
             shift = min(shift, max(bits - 2, 1))
-        return width.truncation_begun(self.party, a, bits, shift, promise.nonnegative)
+        return width.truncation_begun(self.party, a, bits, shift, promise.nonnegative, small)
 
     def _small(self, bits: int, promise: Promise) -> bool:
         """Whether |x| < 2^(bits-2) is known, or x >= 0. Rings of 63 and 64 bits are taken to have two bits left."""
         return promise.nonnegative or bits >= 63 or _proved_small(bits, promise.bound)
 
-    def _probabilistic(self, a: Share, bits: int, bound: int | None) -> bool:
+    def _probabilistic(self, shape: Sequence[int], bits: int, bound: int | None) -> bool:
         limit = 1 << (bits - 1) if bound is None else bound
-        failure = width.failure(limit, bits, a[1].numel())
+        failure = width.failure(limit, bits, math.prod(shape))
         if self.truncation == "probabilistic" or (self.truncation == "auto" and failure <= _NEGLIGIBLE):
             self.failure = failures.added(self.failure, failure)
             return True

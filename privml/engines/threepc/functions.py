@@ -5,11 +5,11 @@ Functionality: a share of f(x) at the scale of a target, in the larger of source
   Smooth activations: a polynomial by pieces (``pieces``) between two thresholds, with which the high bits are compared
   as they lie in the shares. Functions of [1/2, 1), of which ``composed`` makes reciprocals, roots and logarithms: the
   same without thresholds. Exponentials, sines and cosines: addition formulas (``addition``). The sum that these give
-  is opened once under a mask and truncated, chosen by the thresholds' bits in a ring that just holds it, and then
+  is truncated with its opening (``scaled``), chosen by the thresholds' bits in a ring that just holds it, and then
   extended.
 Result: at most one unit of the last place and the error of the tables away from f, for every mask; not the same for
   every mask. With exact truncations the engine takes ``privml.engines.composed`` instead.
-Leakage: none, but for what ``width`` tells of truncations; assumption as for products.
+Leakage: none, but for what ``width`` says of truncations; assumption as for products.
 Cost: docs/three-party.md; tests hold ``tests/threepc_formulas.py`` to it.
 Source: ours; comparisons as in ``comparison``.
 """
@@ -37,7 +37,8 @@ from privml.engines.threepc.pieces import (
     pieces,
     piecewise,
 )
-from privml.engines.threepc.products import opened, select_parts
+from privml.engines.threepc.products import opened, opened_together, select_parts
+from privml.engines.threepc.scaled import reduced
 from privml.engines.threepc.width import extend, extension_parts, high
 from privml.formats import FixedPoint
 
@@ -78,7 +79,7 @@ def offers(name: str, source: FixedPoint, target: FixedPoint) -> bool:
     if name in names():
         return target.scale <= FINEST and needed_bits(pieces(name, target.scale), source.scale) <= _LARGEST_RING
     if name in ("sin", "cos"):
-        return target.scale <= addition.FINEST and addition.turn_bits(source.scale) <= _LARGEST_RING
+        return target.scale <= addition.FINEST and addition.turn_bits(source.scale, target.scale) <= _LARGEST_RING
     if name not in ("exp", "exp_negative") or target.scale > addition.FINEST:
         return False
     form = addition.power_form(target, name == "exp")
@@ -89,7 +90,7 @@ def function(engine: ThreePartyEngine, name: str, a: Share, source: FixedPoint, 
     """``Engine.function`` of a name that is offered."""
     out = max(source.bits, target.bits)
     if name in ("sin", "cos"):
-        x = _wide(engine, a, source, addition.turn_bits(source.scale))
+        x = _wide(engine, a, source, addition.turn_bits(source.scale, target.scale))
         total = addition.sine(engine.party, x, source.scale, target.scale, name == "cos")
         return _settled(engine, total, a[1].shape, out)
     if name.endswith(MANTISSA):
@@ -181,43 +182,33 @@ def _settled(engine: ThreePartyEngine, total: Sum, shape: torch.Size, out: int, 
     to zero."""
     party, offset = engine.party, offset_of(total.ring)
     value = total.part + offset if party.rank == 0 and total.part is not None else total.part
-    m, r = opened(party, value, shape, total.ring)
     ring = total.ring - total.shift
-    known = None if party.deals else high(m, total.ring, total.shift) - (offset >> total.shift)
-    dropped = high(r, total.ring, total.shift) if party.deals else None
+    (result,) = opened_together(party, [reduced(party, value, shape, total.ring, total.shift)])
+    result = engine.add_public(result, -(offset >> total.shift), ring)
     if choice is None:
-        part = party.deal(dropped, shape, ring)
-        return _extended(party, (party.nothing(shape), dropped) if party.deals else (known, part), ring, out)
-    result = engine.add_public(_chosen(party, (known, dropped), shape, ring, choice), -choice.middle, ring)
+        return _extended(party, result, ring, out)
+    result = engine.add_public(_chosen(party, result, ring, choice), -choice.middle, ring)
     if choice.line is None:
         return engine.add_public(_extended(party, result, ring, out), choice.middle, out)
     bit, x = choice.line
     if out <= ring:
         return engine.add(engine.add_public(result, choice.middle, out), engine.select(bit, x, out), out)
-    chosen, wide = select_parts(party, bit, x, out), extension_parts(party, result, ring, out)
+    chosen, wide = select_parts(party, bit, x, out), extension_parts(party, result, ring, out, True)
     whole = opened(party, None if party.deals else chosen + wide, shape, out)
     return engine.add_public(whole, choice.middle, out)
 
 
 def _extended(party: Party, a: Share, bits: int, to_bits: int) -> Share:
-    return a if to_bits <= bits else extend(party, a, bits, to_bits, True, False, True)
+    """Of a value that was just opened."""
+    return a if to_bits <= bits else extend(party, a, bits, to_bits, small=True, drawn=True)
 
 
-def _chosen(
-    party: Party,
-    value: tuple[torch.Tensor | None, torch.Tensor | None],
-    shape: torch.Size,
-    ring: int,
-    choice: _Choice,
-) -> Share:
-    """The share ``value`` (what parties 0 and 1 know, what the dealer knows) plus the middle where ``inside`` is 1,
-    plus the cases, in Z_2^ring."""
-    known, dropped = value
-    m, r = choice.inside
-    mask = r.long() if party.deals else None
-    of_value = party.deal(dropped, shape, ring)
+def _chosen(party: Party, value: Share, ring: int, choice: _Choice) -> Share:
+    """The share ``value`` plus the middle where ``inside`` is 1, plus the cases, in Z_2^ring."""
+    (known, of_value), (m, r) = value, choice.inside
+    shape, mask = of_value.shape, r.long() if party.deals else None
     of_bit = party.deal(mask, shape, ring)
-    of_both = party.deal(mask * dropped if party.deals else None, shape, ring)
+    of_both = party.deal(mask * of_value if party.deals else None, shape, ring)
     parts = None
     if not party.deals:
         known, flip = known + choice.middle, m.long()

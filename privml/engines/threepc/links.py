@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The connections of one of three parties, and what crossed them, by phase.
 
-All parties announce every message alike, also those between the two others; that is what lets a meter follow the
+All parties announce every message, also those between the two others; that is what lets a meter follow the
 depth of all three. What party 2 deals to party 0 ahead of time has a connection of its own, whose reader alone waits;
-it is encrypted there, so that nobody else can read it, whoever has the connection.
+it is encrypted there, so that no other party can read it, whichever machine has the connection.
 """
 
 from __future__ import annotations
@@ -107,16 +107,16 @@ class Links:
         try:
             return step(*arguments)
         except (ProgramsDiffer, PeerDisconnected) as error:
-            told = self._heard(error) if step == self._deal else error
+            cause = self._cause(error) if step == self._deal else error
             try:
-                if isinstance(told, ProgramsDiffer):
-                    self._report(told)
+                if isinstance(cause, ProgramsDiffer):
+                    self._report(cause)
                 self.close()
-                if told is error:
+                if cause is error:
                     raise
-                raise told from None
+                raise cause from None
             finally:
-                del told  # an error refers to this frame: if the frame refers to it, too, sockets stay open
+                del cause  # an error refers to this frame: if the frame refers to it, too, sockets stay open
         except BaseException:
             self.close()
             raise
@@ -194,15 +194,31 @@ class Links:
         book["seconds"] += time.perf_counter() - start
         return result
 
-    def _heard(self, error: PrivmlError) -> PrivmlError:
-        """The same with what the dealer sends; it receives nothing on the channels that it deals on."""
+    def send_ahead(self, payload: np.ndarray) -> None:
+        """Party 2: to party 0, all of a query that is to come."""
+        book, start = self.counts.phases["preprocess"], time.perf_counter()
+        self._dealt.send(payload)
+        book["sent"] += payload.nbytes
+        book["seconds"] += time.perf_counter() - start
+
+    def receive_ahead(self, size: int) -> np.ndarray:
+        """Party 0: what ``send_ahead`` has sent. PeerDisconnected leaves the connection to party 1 as it is."""
+        book, start = self.counts.phases["preprocess"], time.perf_counter()
+        payload = self._dealt.receive(size)
+        book["received"] += size
+        book["depth"] = 1
+        book["seconds"] += time.perf_counter() - start
+        return payload
+
+    def _cause(self, error: PrivmlError) -> PrivmlError:
+        """``error``, or what the dealer has reported; the dealer receives nothing on the channels that it deals on."""
         if self.rank == DEALER or not self._tagged:
             return error
         channel = self._channels[DEALER]
         try:
             channel.differ() if isinstance(error, ProgramsDiffer) else channel.stalled()
-        except (ProgramsDiffer, PeerDisconnected) as told:
-            return told
+        except (ProgramsDiffer, PeerDisconnected) as cause:
+            return cause
         return error
 
     def close(self) -> None:

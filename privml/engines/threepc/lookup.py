@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables that everybody knows at an index nobody knows.
+"""Tables that all parties know at an index that no party knows.
 
 A table of 2^k entries: parts of the one-hot vector of r are dealt, which parties 0 and 1 turn by their public m;
 2^k elements dealt per index, whatever the number of tables, and one element each way per entry.

@@ -24,6 +24,7 @@ from privml.engines.threepc.products import Opening
 
 # Those whose first two arguments are factors, brought to the ring that the last one says.
 BILINEAR = ("multiply", "matmul", "conv2d")
+Parts = tuple[torch.Tensor | None, tuple[int, ...]]
 
 
 def begun(party: Party, name: str, *args: Any) -> Opening:
@@ -31,16 +32,28 @@ def begun(party: Party, name: str, *args: Any) -> Opening:
     return BEGINNINGS[name](party, *args)
 
 
-def _bilinear(party: Party, function: products.Bilinear, x: Share, y: Share, bits: int) -> Opening:
-    return Opening(*products.bilinear_parts(party, function, x, y, bits), bits)
+def product_parts(party: Party, name: str, x: Share, y: Share, window: Window | None, bits: int) -> Parts:
+    """Additive parts of a product of ``BILINEAR`` before it is opened, and its shape."""
+    return products.bilinear_parts(party, _function(party, name, window, bits), x, y, bits)
+
+
+def _function(party: Party, name: str, window: Window | None, bits: int) -> products.Bilinear:
+    if name == "multiply":
+        return torch.mul
+    if name == "matmul":
+        return torch.matmul if party.metering else partial(ring.matmul, bits=bits)
+    assert window is not None
+    if party.metering:
+        return lambda a, b: torch.nn.functional.conv2d(a.double(), b.double(), None, *window)
+    return lambda a, b: ring.conv2d(a, b, window, bits)
 
 
 def _multiply(party: Party, x: Share, y: Share, bits: int) -> Opening:
-    return _bilinear(party, torch.mul, x, y, bits)
+    return Opening(*product_parts(party, "multiply", x, y, None, bits), bits)
 
 
 def _matmul(party: Party, x: Share, y: Share, bits: int) -> Opening:
-    return _bilinear(party, torch.matmul if party.metering else partial(ring.matmul, bits=bits), x, y, bits)
+    return Opening(*product_parts(party, "matmul", x, y, None, bits), bits)
 
 
 def _conv2d(
@@ -50,16 +63,11 @@ def _conv2d(
     window: Window,
     bits: int,
 ) -> Opening:
-    def kernel(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-        if party.metering:
-            return torch.nn.functional.conv2d(a.double(), b.double(), None, *window)
-        return ring.conv2d(a, b, window, bits)
-
-    return _bilinear(party, kernel, x, w, bits)
+    return Opening(*product_parts(party, "conv2d", x, w, window, bits), bits)
 
 
 def _inner(party: Party, x: Share, y: Share, bits: int) -> Opening:
-    return _bilinear(party, lambda a, b: (a * b).sum(0), x, y, bits)
+    return Opening(*products.bilinear_parts(party, lambda a, b: (a * b).sum(0), x, y, bits), bits)
 
 
 def _bits_to_ring(party: Party, bit: Share, bits: int) -> Opening:

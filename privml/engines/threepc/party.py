@@ -33,9 +33,9 @@ _QUEUED = 4096
 
 
 class Party:
-    """``streams``: peer -> what is drawn alike with it; ``kernels``: where everything is computed; ``comparison``: one
-    of ``COMPARISONS``. At the dealer, everything that waits for the others runs on a thread of its own, in order, so
-    that the dealing runs ahead of it."""
+    """``streams``: peer -> what is drawn alike with it; own rank -> what all three draw alike, which is no secret;
+    ``kernels``: where everything is computed; ``comparison``: one of ``COMPARISONS``. At the dealer, everything that
+    waits for the others runs on a thread of its own, in order, so that the dealing runs ahead of it."""
 
     def __init__(
         self,
@@ -51,6 +51,8 @@ class Party:
         self.counts_only = kernels is kernels_shapes
         self.deals = self.rank == DEALER
         self.transcript: Any = None  # see Engine
+        self.keys: dict[int, bytes] = {}  # peer -> key that others are derived from; own rank -> what all three know
+        self.weights: Any = None  # see ``stored.KeptWeights``
         self._worker = ThreadPoolExecutor(1, "dealer") if self.deals and not self.metering else None
         self._queued: list[Future[Any]] = []
 
@@ -59,8 +61,11 @@ class Party:
         if self._worker is not None:
             self._worker.shutdown(wait=False, cancel_futures=True)
         self._queued = []  # a step that failed would keep this party, and so its sockets, in a cycle
+        self.keys = {}
         for stream in self.streams.values():
             stream.wipe()
+        if self.weights is not None:
+            self.weights.wipe()
 
     # ---- shapes and sizes
     def nothing(self, shape: Sequence[int], dtype: torch.dtype = torch.int64) -> torch.Tensor:
@@ -77,7 +82,7 @@ class Party:
 
     # ---- randomness in common
     def masks(self, shape: Sequence[int], bits: int) -> torch.Tensor:
-        """A fresh uniform r of Z_2^bits that nobody but the dealer knows: this party's part, or the whole."""
+        """A fresh uniform r of Z_2^bits that only the dealer knows: this party's part, or the whole."""
         if self.deals:
             return self.streams[0].words(shape, bits) + self.streams[1].words(shape, bits)
         return self.streams[DEALER].words(shape, bits)
@@ -87,6 +92,10 @@ class Party:
         if self.deals:
             return self.streams[0].bits(shape) ^ self.streams[1].bits(shape)
         return self.streams[DEALER].bits(shape)
+
+    def common_offset(self, bits: int) -> torch.Tensor:
+        """A fresh uniform number of Z_2^bits that all three know: for probabilities that hold whatever a mask is."""
+        return self.streams[self.rank].words((), bits)
 
     # ---- dealing
     def deal(self, value: torch.Tensor | None, shape: Sequence[int], bits: int) -> torch.Tensor | None:

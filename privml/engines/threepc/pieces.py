@@ -34,8 +34,8 @@ from privml.engines.threepc.products import Opening, opened_together
 from privml.engines.threepc.width import low
 
 COEFFICIENT_SCALE = 30
-# Bits that the opened coefficients have below the last place of the result.
-_SPARE = 1
+# Bits that the opened coefficients have below the last place of the result, and the powers below that of a coefficient.
+_SPARE, _SPARE_OF_POWERS = 1, 1
 # Up to this scale of the result the coarser tables are as good as the rounding.
 _COARSE = 17
 # Of the results' scales, and of those of functions of [1/2, 1).
@@ -75,7 +75,7 @@ class Sum(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """Of a table and a scale of results: scales of opened coefficients and of the mask's powers, the coefficients'
+    """Of a table and a scale of results: scales of opened coefficients and of the mask's place, the coefficients'
     widths, and the ring of their products."""
 
     scale: int
@@ -84,14 +84,26 @@ class Sizes(NamedTuple):
     ring: int
 
     @property
+    def coarser(self) -> tuple[int, ...]:
+        """Bits that each power has fewer than the place: a short coefficient needs no more of it."""
+        return (0, *(max(self.powers - width - _SPARE_OF_POWERS, 0) for width in self.widths[1:]))
+
+    @property
+    def rings(self) -> tuple[int, ...]:
+        """Bits that are dealt of each power but the first, whose product is shifted by ``coarser``, and of what is
+        taken away from their sum."""
+        return (*(self.ring - less for less in self.coarser[1:]), self.ring)
+
+    @property
     def wraps(self) -> tuple[int, ...]:
         """Bits that are dealt for the wrap of each opened coefficient."""
         first, *others = self.widths
-        return (max(self.ring - first - self.powers, 0), *(self.ring - width for width in others))
+        pairs = zip(self.rings, others, strict=False)
+        return (max(self.ring - first - self.powers, 0), *(ring - width for ring, width in pairs))
 
     def dealt(self, index_bits: int) -> int:
         """Bits for each value."""
-        return self.widths[0] * ((1 << index_bits) - 1) + len(self.widths) * self.ring + sum(self.wraps)
+        return self.widths[0] * ((1 << index_bits) - 1) + sum(self.rings) + sum(self.wraps)
 
 
 @cache
@@ -229,8 +241,9 @@ def _combined(
     """Additive parts of the sum of the opened coefficients times the powers of 2 r', of which the dealer knows
     ``place``."""
     degree, masks = len(form.widths) - 1, [share[1] for share in shares]
-    powers = _powers(place, form.powers, degree) if party.deals and not party.metering else []
-    known = dealt(party, lambda: _with_masks(powers, masks, form.widths), (degree + 1, *shape), form.ring)
+    powers = _powers(place, form, degree) if party.deals and not party.metering else []
+    given = _with_masks(powers, masks, form) if powers else [party.nothing(shape)] * (degree + 1)
+    known = [party.deal(value if party.deals else None, shape, b) for value, b in zip(given, form.rings, strict=True)]
     wraps = []
     for i, (width, room) in enumerate(zip(form.widths, form.wraps, strict=True)):
         top = _top(masks[i], width) if party.deals else None
@@ -238,13 +251,12 @@ def _combined(
         wraps.append(party.deal(value, shape, room) if room else 0)
     if party.deals:
         return None
-    assert known is not None
     total = -known[degree]
     for i, (opening, width) in enumerate(zip((share[0] for share in shares), form.widths, strict=True)):
         opening = low(opening, width)
         value, unlikely = opening - (1 << (width - 2)), 1 - _top(opening, width)
         if i:
-            total = total + value * known[i - 1] + (unlikely * wraps[i] << width)
+            total = total + (value * known[i - 1] + (unlikely * wraps[i] << width) << form.coarser[i])
             continue
         total = total + (unlikely * wraps[i] << (width + form.powers))
         if party.rank == 0:
@@ -252,18 +264,21 @@ def _combined(
     return total
 
 
-def _powers(place: torch.Tensor, scale: int, count: int) -> list[torch.Tensor]:
-    """1, 2 r', (2 r')^2, ... at ``scale``."""
+def _powers(place: torch.Tensor, form: Sizes, count: int) -> list[torch.Tensor]:
+    """1, 2 r', (2 r')^2, ... at the place's scale less what each is ``coarser``."""
+    scale = form.powers
     powers = [torch.full_like(place, 1 << scale), 2 * place]
     while len(powers) <= count:
         powers.append((powers[-1] * powers[1] + (1 << (scale - 1))) >> scale)
-    return powers
+    halves = [1 << (less - 1) if less else 0 for less in form.coarser]
+    return [(power + half) >> less for power, half, less in zip(powers, halves, form.coarser, strict=True)]
 
 
-def _with_masks(powers: Sequence[torch.Tensor], masks: Sequence[torch.Tensor], widths: Sequence[int]) -> torch.Tensor:
+def _with_masks(powers: Sequence[torch.Tensor], masks: Sequence[torch.Tensor], form: Sizes) -> list[torch.Tensor]:
     """The powers but for the first, and the sum of all of them times the masks."""
-    pairs = zip(powers, masks, widths, strict=True)
-    return torch.stack([*powers[1:], sum(power * low(mask, width) for power, mask, width in pairs)])
+    rows = zip(powers, masks, form.widths, form.coarser, strict=True)
+    total = sum((power * low(mask, width) << less for power, mask, width, less in rows), torch.zeros_like(powers[0]))
+    return [*powers[1:], total]
 
 
 def _top(value: torch.Tensor, bits: int) -> torch.Tensor:

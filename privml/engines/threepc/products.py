@@ -28,13 +28,15 @@ Bilinear = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 @dataclass(frozen=True, slots=True)
 class Opening:
     """What is left of an operation: opening additive parts that parties 0 and 1 hold (None at the dealer) of a value of
-    this shape in Z_2^bits, or of a bit. ``rest`` makes the result of the opened share."""
+    this shape in Z_2^bits, or of a bit. ``rest`` makes of the opened share the result, or what is to be opened next.
+    ``mask``: a fresh one of its own kind, as ``Party.masks`` has them; None: any."""
 
     part: torch.Tensor | None
     shape: Sequence[int]
     bits: int
     boolean: bool = False
-    rest: Callable[[Share], Share] | None = None
+    rest: Callable[[Share], Share | Opening] | None = None
+    mask: torch.Tensor | None = None
 
 
 # ---- in and out
@@ -42,6 +44,8 @@ def enter(party: Party, value: torch.Tensor | None, shape: Sequence[int], owner:
     """The share of a value that ``owner`` knows. A computing party masks it by what it draws with the dealer and
     sends the sum to the other one (one element); the dealer's own value becomes -r, of which party 0 is sent a part."""
     size = packed_bytes(math.prod(shape), bits)
+    if owner == 0 and party.weights is not None:
+        return party.weights.enter(party, value, shape, bits)
     if owner == DEALER:
         return _enter_from_dealer(party, value, shape, bits, size)
     message, zeros = Message(owner, 1 - owner, size), party.nothing(shape)
@@ -73,6 +77,8 @@ def _enter_from_dealer(party: Party, value: torch.Tensor | None, shape: Sequence
 
 def enter_bits(party: Party, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Share:
     """``enter`` of bits, with exclusive or."""
+    if owner == 0 and party.weights is not None:
+        return party.weights.enter(party, value, shape, 1, boolean=True)
     size = packed_bytes(math.prod(shape), 1)
     zeros = party.nothing(shape, torch.uint8)
     target = 0 if owner == DEALER else 1 - owner
@@ -171,15 +177,20 @@ def bilinear_parts(
     return local + dealt, tuple(local.shape)
 
 
-def opened_together(party: Party, openings: Sequence[Opening]) -> list[Share]:
-    """The results of several operations, under fresh masks, with one message each way."""
-    masks = [party.bit_masks(o.shape) if o.boolean else party.masks(o.shape, o.bits) for o in openings]
+def opened_together(party: Party, openings: Sequence[Opening]) -> list[Any]:
+    """The results of several operations, or what each of them opens next, under fresh masks, with one message each
+    way."""
+    masks = [_fresh_mask(party, o) if o.mask is None else o.mask for o in openings]
     masked = []
     for o, mask in zip(openings, masks, strict=True):
         masked.append(None if o.part is None else o.part ^ mask if o.boolean else o.part + mask)
     values = party.open_all(masked, [(o.shape, o.bits, o.boolean) for o in openings])
     shares = [party.masked(m, mask) for m, mask in zip(values, masks, strict=True)]
     return [share if o.rest is None else o.rest(share) for o, share in zip(openings, shares, strict=True)]
+
+
+def _fresh_mask(party: Party, opening: Opening) -> torch.Tensor:
+    return party.bit_masks(opening.shape) if opening.boolean else party.masks(opening.shape, opening.bits)
 
 
 def opened(party: Party, part: torch.Tensor | None, shape: Sequence[int], bits: int) -> Share:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What two parties draw alike: a ChaCha20 key stream whose block counter both advance by the same amounts."""
+"""What two parties draw in common: a ChaCha20 key stream whose block counter both advance by the same amounts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Stream:
         self._counter = 0
 
     def region(self, blocks: int) -> tuple[np.ndarray, int]:
-        """(key, first block) of ``blocks`` blocks that nobody used before."""
+        """(key, first block) of ``blocks`` blocks that were not used before."""
         start = self._counter
         self._counter += blocks
         return self._key, start

@@ -4,12 +4,14 @@
 With M, R the high bits of m, r (the low s dropped), x = m - r has floor(x / 2^s) = M - R - borrow + 2^(b-s) wrap, where
 borrow = [m mod 2^s < r mod 2^s] and wrap = [m < r]. R is dealt; who looks after the others makes the difference:
   "probabilistic"  neither: off by one LSB with the probability of the fraction, and by 2^(b-s) with probability
-                   |x| / 2^b. Nothing is sent online.
+                   |x| / 2^b, whatever r is: a number u that is drawn in public is added to m and r before. Nothing is
+                   sent online.
   "faithful"       wrap alone, for |x| < 2^(b-2): x + 2^(b-2) wraps where its m has no top bit and r has one. One more
-                   round of s bits each way. Off by one LSB at most, always.
+                   round of s bits each way; and a comparison of b + 1 bits unless such an x or x >= 0 is proved. Off
+                   by one LSB at most, always.
   "exact"          borrow too, by a comparison of s bits: floor, always. Two more rounds; and two more for the wrap, by
                    a comparison of b bits, unless |x| < 2^(b-2) or x >= 0 is proved.
-Leakage: none; assumption as for products. Results keep the high bits of the masks, which nobody but the dealer knows.
+Leakage: none; assumption as for products. Results keep the high bits of the masks, which only the dealer knows.
 Source: MIZAR, Figure 10, with the sign of its error and the unnoticed wrap corrected.
 """
 
@@ -66,10 +68,13 @@ def _wrap_parts_of_any(
 
 
 def truncate_probabilistic(party: Party, a: Share, bits: int, shift: int) -> Share:
-    m, r = a
+    """A mask need not be uniform: it is 0 of a public value, and small after such a truncation. What is known to all
+    moves m and r alike to anywhere in the ring."""
+    offset = party.common_offset(bits)
+    m, r = a[0] + offset, a[1] + offset
     dropped = high(r, bits, shift) if party.deals else None
     dealt = party.deal(dropped, r.shape, bits)
-    return (m, dropped) if party.deals else (high(m, bits, shift), dealt)
+    return (a[0], dropped) if party.deals else (high(m, bits, shift), dealt)
 
 
 def truncate_exact(party: Party, a: Share, bits: int, shift: int, nonnegative: bool, small: bool) -> Share:
@@ -91,11 +96,14 @@ def truncate_exact(party: Party, a: Share, bits: int, shift: int, nonnegative: b
     return opened(party, part, r.shape, bits)
 
 
-def truncation_begun(party: Party, a: Share, bits: int, shift: int, nonnegative: bool) -> Opening:
-    """The faithful truncation of such an x, up to the opening of the wrap."""
-    m, r, offset = _lifted(party, a, bits, nonnegative, True)
+def truncation_begun(party: Party, a: Share, bits: int, shift: int, nonnegative: bool, small: bool) -> Opening:
+    """The faithful truncation of any x, up to the opening of the wrap."""
+    m, r, offset = _lifted(party, a, bits, nonnegative, small)
+    if nonnegative or small:
+        wraps = _wrap_parts(party, m, r, bits, shift)
+    else:
+        wraps = ring_parts(party, sign(party, low(m, bits), low(r, bits), bits + 1), shift)
     dealt, dropped = _dropped(party, r, bits, shift)
-    wraps = _wrap_parts(party, m, r, bits, shift)
     factor = bits - shift
 
     def rest(opened_wraps: Share) -> Share:
@@ -139,30 +147,46 @@ def truncate_reduce(party: Party, a: Share, bits: int, shift: int, exact: bool) 
     return opened(party, part, r.shape, ring)
 
 
-def extend(party: Party, a: Share, bits: int, to_bits: int, signed: bool, nonnegative: bool, small: bool) -> Share:
+def extend(
+    party: Party,
+    a: Share,
+    bits: int,
+    to_bits: int,
+    signed: bool = True,
+    nonnegative: bool = False,
+    small: bool = False,
+    drawn: bool = False,
+) -> Share:
     """The value in Z_2^to_bits. ``small``: |x| < 2^(bits-2); otherwise, unless it is nonnegative, a comparison finds
-    the wrap."""
+    the wrap. ``drawn``: the parts of r are as ``Party.masks`` gave them, so that their carry is enough to deal."""
     m, r = a
     offset = 0 if nonnegative or not signed else 1 << (bits - 2 if small else bits - 1)
     if not party.deals and offset:
         m = m + offset
     ring = to_bits - bits
-    whole = low(r, bits) if party.deals else None
     if nonnegative or (small and signed):
         wraps = _wrap_parts(party, m, r, bits, ring)
     else:
         wraps = ring_parts(party, sign(party, low(m, bits), low(r, bits), bits + 1), ring)
-    dealt = party.deal(whole, r.shape, to_bits)
+    whole = _whole(party, r, bits, to_bits, drawn)
     lifted, mask = opened(party, wraps, r.shape, ring)
     if party.deals:
-        return a[0], whole + (mask << bits)
-    return low(m, bits) - offset + (lifted << bits), dealt + (mask << bits)
+        return a[0], low(r, bits) + (mask << bits)
+    return low(m, bits) - offset + (lifted << bits), whole + (mask << bits)
 
 
-def extension_parts(party: Party, a: Share, bits: int, to_bits: int) -> torch.Tensor | None:
-    """Additive parts in Z_2^to_bits of such an x of Z_2^bits with |x| < 2^(bits-2)."""
+def _whole(party: Party, r: torch.Tensor, bits: int, to_bits: int, drawn: bool) -> torch.Tensor | None:
+    """Additive parts in Z_2^to_bits of r modulo 2^bits."""
+    if not drawn:
+        return party.deal(low(r, bits) if party.deals else None, r.shape, to_bits)
+    carry = party.deal((r >> bits) & 1 if party.deals else None, r.shape, to_bits - bits)
+    return None if carry is None else r - (carry << bits)
+
+
+def extension_parts(party: Party, a: Share, bits: int, to_bits: int, drawn: bool = False) -> torch.Tensor | None:
+    """Additive parts in Z_2^to_bits of such an x of Z_2^bits with |x| < 2^(bits-2); ``drawn`` as in ``extend``."""
     m, r, offset = _lifted(party, a, bits, False, True)
-    whole = party.deal(low(r, bits) if party.deals else None, r.shape, to_bits)
+    whole = _whole(party, r, bits, to_bits, drawn)
     wraps = _wrap_parts(party, m, r, bits, to_bits - bits)
     if party.deals:
         return None

@@ -2,7 +2,7 @@
 """Convolutions with kernels that one party knows, by lattice ciphertexts whose answers are packed: a pixel is uploaded
 once, not for each tap that meets it. At once, with keys that serve all packed products of a session, or prepared.
 
-Both parties choose alike, as in ``linear``.
+Both parties make the same choice, as in ``linear``.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from privml.engines.twopc.linear import (
     Predicted,
     Wanted,
     by_transfers,
+    computed,
     new_meter,
     predicted,
 )
@@ -157,19 +158,20 @@ def form_of(
 ) -> Form:
     """How it is made at a place, in a session with the transfers ``ot``."""
     if place in linear.prepared:
-        return Form(PREPARED)
+        return Form(PREPARED, computing=_online_seconds(convolution))
     if linear.mode == "ot":
         return Form(TRANSFERS)
-    form, direct = at_once(convolution, ot, linear, kept)
-    if linear.mode == "auto" and by_transfers(otherwise, ot, linear).seconds <= direct.seconds:
+    found = at_once(convolution, ot, linear, kept)
+    direct = found[1]
+    if linear.mode == "auto" and by_transfers(otherwise, ot, linear).price <= direct.price:
         return Form(TRANSFERS)
-    return form
+    return computed(found)
 
 
 def at_once(
     convolution: Convolution, ot: tuple[str, int, str], linear: Linear, kept: Kept = NOTHING
 ) -> tuple[Form, Predicted]:
-    """The best keys for it with nothing prepared: of least time, or of the fewest bytes with linear=lattice."""
+    """The best keys for it with nothing prepared: of the least price, or of the fewest bytes with linear=lattice."""
     kind, best = best_keys(convolution, convolution.images, ot, linear, kept)
     return Form(CONVOLVED, keys=kind), best
 
@@ -183,7 +185,7 @@ def best_keys(
         (kind, by_keys(convolution, images, kind, ot, linear, kind in kept.keys))
         for kind in _kinds(convolution, images, linear)
     ]
-    return min(made, key=lambda form: form[1].bytes if linear.mode == "lattice" else form[1].seconds)
+    return min(made, key=lambda form: form[1].bytes if linear.mode == "lattice" else form[1].price)
 
 
 @lru_cache(maxsize=1 << 14)
@@ -213,9 +215,10 @@ def keys_of(engine: TwoPartyEngine, convolution: Convolution, kind: int) -> Any:
 def saves(
     convolution: Convolution, otherwise: ByTransfers, queries: int, ot: tuple[str, int, str], linear: Linear
 ) -> float:
-    """Seconds of a query less than with nothing prepared, if so many queries are prepared together."""
-    direct = min(at_once(convolution, ot, linear)[1].seconds, by_transfers(otherwise, ot, linear).seconds)
-    return direct - by_preparation(convolution, queries, ot, linear).seconds
+    """By how much the price of a query is lower than with nothing prepared, if so many queries are prepared
+    together."""
+    direct = min(at_once(convolution, ot, linear)[1].price, by_transfers(otherwise, ot, linear).price)
+    return direct - by_preparation(convolution, queries, ot, linear).price
 
 
 def by_preparation(convolution: Convolution, queries: int, ot: tuple[str, int, str], linear: Linear) -> Predicted:
@@ -226,9 +229,14 @@ def by_preparation(convolution: Convolution, queries: int, ot: tuple[str, int, s
     kernel = _zeros_of_kernel(convolution, 0)
     prepared = size_of(convolution, 0, linear)
     _core.twopc.lattice_online_convolution(meter, prepared, core, x, convolution.x_format, kernel, bytes(32))
-    products = convolution.images * convolution.columns * int(np.prod(convolution.w_shape[1:]))
-    online = predicted(meter, ot, linear, products * WORD_PRODUCT)
+    online = predicted(meter, ot, linear, _online_seconds(convolution))
     return Predicted(ahead.seconds / queries + online.seconds, ahead.bytes / queries + online.bytes)
+
+
+def _online_seconds(convolution: Convolution) -> float:
+    """Of the owner's work with what was prepared."""
+    products = convolution.images * convolution.columns * int(np.prod(convolution.w_shape[1:]))
+    return products * WORD_PRODUCT
 
 
 def pieces_of(engine: TwoPartyEngine, wanted: Wanted, counts: Sequence[int]) -> Iterator[Any]:

@@ -92,6 +92,13 @@ class TwoPartyEngine(SharedEngine):
     def note(self, form: Form) -> None:
         """A product was made in this form."""
         self.record.note(self._lane or 0, form)
+        self.products.computing += form.computing
+
+    @property
+    def computing(self) -> float:
+        """Seconds that this lane's products are predicted to have computed on ciphertexts, of which messages tell
+        nothing; of one core of the machine of ``linear``."""
+        return self.products.computing
 
     @property
     def products(self) -> Lane:
@@ -171,7 +178,7 @@ class TwoPartyEngine(SharedEngine):
         return products.multiply(self, a, b, out_bits)
 
     def multiply_rows(self, a: Operand, b: Operand, out_bits: int) -> Share:
-        if not products.rows_pay(a, b, out_bits):
+        if not products.rows_pay(a, b, out_bits, products.correlation_bits(self)):
             return super().multiply_rows(a, b, out_bits)
         return products.multiply_rows(self, a, b, out_bits)
 

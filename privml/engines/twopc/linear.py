@@ -2,10 +2,11 @@
 """How a product with weights that one party knows is made: by oblivious transfer, by lattice ciphertexts at once (whose
 answers are packed, or not), or with what was prepared before the query.
 
-Both parties choose alike, from public numbers alone: shapes, widths, the transfers and a link on which they agree. The
-predicted time of a form is that of its messages, from the exact cost functions, and that of its computing, from rates
-of one machine; only the ratios of these rates to the link matter. ``auto`` takes the form of least time; ``lattice``
-the one of ciphertexts with the fewest bytes.
+Both parties make the same choice, from public numbers alone: shapes, widths, the transfers and a link on which they
+agree. The predicted time of a form is that of its messages, from the exact cost functions, and that of its computing,
+from rates of one machine; only the ratios of these rates to the link matter. ``auto`` takes the form of the least
+``price``: of least time, where a form that is faster by a second may send no more than a gigabyte for it; ``lattice``
+takes the one of ciphertexts with the fewest bytes.
 """
 
 from __future__ import annotations
@@ -39,13 +40,17 @@ TRANSFERS, LATTICE, PACKED, WIDE, PREPARED = "ot", "lattice", "packed", "wide", 
 _BYTE, WORD_PRODUCT, POLYNOMIAL, DIGIT = 0.45e-9, 0.08e-9, 4.5e-5, 2e-5
 # Kinds of keys that pack answers, see csrc/lattice/parameters.h.
 _KINDS_OF_KEYS = range(_core.twopc.switching_sets)
+# Seconds that a byte is worth beside its time on the link, as it also takes memory of both parties and its part of what
+# other sessions share. Without it loopback would make products of one row, of which a weight is used once, of transfers
+# that send hundreds of times as much and take nearly as long.
+_WORTH = 1e-9
 # Correlations whose bytes are spread over each of them.
 _MANY = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """``mode``: one of ``MODES``, "auto" for the form of least predicted time, "lattice" for ciphertexts of the fewest
+    """``mode``: one of ``MODES``, "auto" for the form of the least price, "lattice" for ciphertexts of the fewest
     bytes; ``noise``: what bounds the noise of ciphertexts, "tail" a probability below 2^-100 for each value, "proved"
     its largest value; ``delay``: seconds of a message one way, and ``seconds_per_byte``, of the link that "auto"
     reckons with (the delay says how long chunks are, too); ``prepared``: the places of the products that were prepared
@@ -102,11 +107,12 @@ class Product:
 @dataclass(frozen=True, slots=True)
 class Form:
     """One of TRANSFERS, LATTICE, PACKED, WIDE and PREPARED; ``why``: what kept ciphertexts from being used where they
-    were asked for, or ""; ``keys``: the kind of keys that PACKED takes."""
+    were asked for, or ""; ``keys``: the kind of keys that PACKED takes; ``computing``: as of ``Predicted``."""
 
     name: str
     why: str = ""
     keys: int = -1
+    computing: float = field(default=0.0, compare=False)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.why})" if self.why else self.name
@@ -148,12 +154,12 @@ def form_of(
     transfers would make all of them; ``kept``: what ciphertexts have left in this session; ``further``: other forms of
     ciphertexts that serve."""
     if linear.prepared.issuperset(places):
-        return Form(PREPARED)
+        return Form(PREPARED, computing=len(places) * _online_seconds(product))
     if linear.mode == "ot" or 0 in (product.rows, product.inner, product.columns):
         return Form(TRANSFERS)
     if not further and not fits(product, linear.noise):
         return Form(TRANSFERS, f"no lattice parameters fit {product.weight_bits}-bit weights and {product.bits} bits")
-    return at_once(product, len(places), ot, linear, otherwise, kept, further)[0]
+    return computed(at_once(product, len(places), ot, linear, otherwise, kept, further))
 
 
 def at_once(
@@ -179,7 +185,7 @@ def at_once(
     if linear.mode == "lattice":
         return min(forms, key=lambda form: form[1].bytes)
     forms.append((Form(TRANSFERS), by_transfers(otherwise, ot, linear)))
-    return min(forms, key=lambda form: form[1].seconds)
+    return min(forms, key=lambda form: form[1].price)
 
 
 def fits(product: Product, noise: str) -> bool:
@@ -195,16 +201,29 @@ def _choice(inner: int, weight_bits: int, weight_signed: bool, bits: int, noise:
 
 @dataclass(frozen=True, slots=True)
 class Predicted:
-    """Of a product made in one form, with its correlations: ``seconds``, and ``bytes`` in both directions."""
+    """Of a product made in one form, with its correlations: ``seconds``, and ``bytes`` in both directions; of the
+    seconds, those of ``computing`` on ciphertexts, of one core at each party."""
 
     seconds: float
     bytes: float
+    computing: float = 0.0
+
+    @property
+    def price(self) -> float:
+        """What "auto" makes small: the seconds, and what bytes are worth beside them."""
+        return self.seconds + self.bytes * _WORTH
 
     def times(self, count: int) -> Predicted:
-        return Predicted(self.seconds * count, self.bytes * count)
+        return Predicted(self.seconds * count, self.bytes * count, self.computing * count)
 
     def plus(self, other: Predicted) -> Predicted:
-        return Predicted(self.seconds + other.seconds, self.bytes + other.bytes)
+        return Predicted(self.seconds + other.seconds, self.bytes + other.bytes, self.computing + other.computing)
+
+
+def computed(choice: tuple[Form, Predicted]) -> Form:
+    """The form, with its computing."""
+    form, predicted = choice
+    return replace(form, computing=predicted.computing)
 
 
 @lru_cache(maxsize=4096)
@@ -239,10 +258,9 @@ def by_packing(product: Product, kind: int, ot: tuple[str, int, str], linear: Li
     if begun:
         pack(new_meter(), keys, product, _zeros_of_x(product), None)
     pack(meter, keys, product, _zeros_of_x(product), None)
-    gap, n = choice["gap"], choice["n"]
+    gap = choice["gap"]
     polynomials = -(-product.inner // gap) + 2 * -(-product.columns // gap)
-    words = product.inner * product.columns * (product.rows + n)
-    computing = words * WORD_PRODUCT + polynomials * POLYNOMIAL + choice["digits"] * DIGIT
+    computing = choice["word_products"] * WORD_PRODUCT + polynomials * POLYNOMIAL + choice["digits"] * DIGIT
     return predicted(meter, ot, linear, computing)
 
 
@@ -259,7 +277,7 @@ def by_preparation(product: Product, queries: int, ot: tuple[str, int, str], lin
     ahead = predicted(meter, ot, linear, _of_polynomials(together, linear.noise, False))
     meter = new_meter()
     multiply(meter, prepared, product, _zeros_of_x(product), None)
-    online = predicted(meter, ot, linear, product.rows * product.inner * product.columns * WORD_PRODUCT)
+    online = predicted(meter, ot, linear, _online_seconds(product))
     return Predicted(ahead.seconds / queries + online.seconds, ahead.bytes / queries + online.bytes)
 
 
@@ -309,7 +327,7 @@ def prepare(
 def _known(
     session: _core.TwoPartySession, product: Product, weights: np.ndarray | None
 ) -> tuple[np.ndarray | None, bytes | None]:
-    """The weights as this party passes them, and their fingerprint where that is nobody's: on a meter."""
+    """The weights as this party passes them, and on a meter zeros as their fingerprint."""
     if session.rank != product.owner:
         return None, bytes(32) if session.metering else None
     if session.metering:
@@ -334,7 +352,12 @@ def predicted(meter: _core.TwoPartySession, ot: tuple[str, int, str], linear: Li
     carried = max(sent, received) + made / 2
     seconds = online["depth"] * linear.delay + carried * linear.seconds_per_byte
     seconds += computing + (sent + received) * _BYTE + drawn * making_seconds(OtChoice(*ot))
-    return Predicted(seconds, sent + received + made)
+    return Predicted(seconds, sent + received + made, computing)
+
+
+def _online_seconds(product: Product) -> float:
+    """Of the owner's work with what was prepared."""
+    return product.rows * product.inner * product.columns * WORD_PRODUCT
 
 
 def _of_polynomials(product: Product, noise: str, begun: bool) -> float:
@@ -380,11 +403,13 @@ MOST_KEPT, LARGEST_KEPT = 1 << 28, 1 << 25
 @dataclass(slots=True)
 class Lane:
     """What the products of one lane have in common, which both parties make in one order: ``keys``, by owner and kind,
-    the memory for further ``halves``, in bytes, and the keys of ``wide`` products."""
+    the memory for further ``halves``, in bytes, and the keys of ``wide`` products; ``computing``: predicted seconds on
+    their ciphertexts."""
 
     halves: int
     keys: dict[tuple[int, int], Any] = field(default_factory=dict)
     wide: Any = field(default_factory=_core.twopc.WideKeys)
+    computing: float = 0.0
 
     def kinds(self, owner: int) -> frozenset[int]:
         """Of the keys that are there."""

@@ -36,8 +36,14 @@ def call(session: _core.TwoPartySession, name: str, *args: Any) -> Share:
     return (tensor(session, getattr(_core.twopc, name)(session, *args)),)
 
 
-def factor(a: Operand) -> tuple[int, bool, bool]:
-    return a.bits, a.signed, a.nonnegative
+def is_bounded(a: Operand) -> bool:
+    """Whether a shared factor is known to lie in a quarter of its ring, where its wrap takes no comparison."""
+    known = a.owner is None and a.signed and not a.nonnegative
+    return known and a.bound is not None and a.bits >= 2 and a.bound <= 1 << (a.bits - 2)
+
+
+def factor(a: Operand) -> tuple[int, bool, bool, bool]:
+    return a.bits, a.signed, a.nonnegative, is_bounded(a)
 
 
 def owned_format(a: Operand) -> tuple[int, int, bool]:
@@ -61,11 +67,15 @@ def owned_array(a: Operand, rank: int) -> np.ndarray | None:
 
 def fit(a: Operand, out_bits: int) -> Operand:
     """``a`` with at most ``out_bits`` bits: higher ones do not matter for the product."""
-    return a if a.bits <= out_bits else replace(a, bits=out_bits, nonnegative=False)
+    if a.bits <= out_bits:
+        return a
+    fits = a.bound is not None and a.bound <= 1 << (out_bits - 1)
+    return replace(a, bits=out_bits, nonnegative=False, bound=a.bound if fits else None)
 
 
 def extended(engine: TwoPartyEngine, a: Operand, bits: int) -> Operand:
-    return replace(a, share=engine.extend(a.share, a.bits, bits, a.signed, Promise(a.nonnegative)), bits=bits)
+    promise = Promise(a.nonnegative, a.bound)
+    return replace(a, share=engine.extend(a.share, a.bits, bits, a.signed, promise), bits=bits)
 
 
 def uniform(engine: TwoPartyEngine, a: Operand, out_bits: int) -> Operand:

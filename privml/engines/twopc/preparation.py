@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import privml._core as _core
-from privml.engines.interface import Kind
+from privml.engines.stores import Kind
 from privml.engines.twopc.convolutions import Convolution, pieces_of, saves
 from privml.engines.twopc.linear import (
     Linear,
@@ -37,9 +37,14 @@ def place_of(kind: Kind) -> str | None:
     return kind.name.removeprefix(_PREFIX) if kind.name.startswith(_PREFIX) else None
 
 
+def kind_name(place: str) -> str:
+    """Of the kind that is about the product at ``place``."""
+    return _PREFIX + place
+
+
 def kind_of(wanted: Wanted, rank: int, noise: str) -> Kind:
     """The kind of what party ``rank`` keeps for one query of a product."""
-    return Kind(_PREFIX + wanted.place, 1, stored_bytes(wanted.product, rank, noise) - _core.Seal.overhead)
+    return Kind(kind_name(wanted.place), 1, stored_bytes(wanted.product, rank, noise) - _core.Seal.overhead)
 
 
 def found(engine: TwoPartyEngine, run: Callable[[], Any]) -> list[Wanted]:
@@ -52,7 +57,7 @@ def found(engine: TwoPartyEngine, run: Callable[[], Any]) -> list[Wanted]:
 
 def worthwhile(wanted: Sequence[Wanted], queries: int, ot: tuple[str, int, str], linear: Linear) -> list[Wanted]:
     """Those that are prepared for so many queries: all that fit a parameter set with linear=lattice, and with
-    linear=auto those that are predicted to take less time so; at most MOST_PRODUCTS, those that save the most."""
+    linear=auto those whose ``price`` is lower so; at most MOST_PRODUCTS, those that save the most."""
     if linear.mode == "ot":
         return []
     saved: dict[int, float] = {}
@@ -64,7 +69,7 @@ def worthwhile(wanted: Sequence[Wanted], queries: int, ot: tuple[str, int, str],
         elif fits(each.product, linear.noise):
             further = candidates(of_weights(each.product, each.parts), ot, linear)
             other = at_once(each.product, each.parts, ot, linear, each.otherwise, further=further)[1]
-            saved[start] = other.seconds - each.parts * by_preparation(each.product, queries, ot, linear).seconds
+            saved[start] = other.price - each.parts * by_preparation(each.product, queries, ot, linear).price
         start += each.parts
     kept: list[int] = []
     for start in sorted(saved, key=lambda start: -saved[start]):
@@ -82,7 +87,8 @@ def batches(product: Product | Convolution, queries: int) -> list[int]:
 
 
 def pieces(engine: TwoPartyEngine, wanted: Wanted, queries: int, label: bytes) -> Iterator[Any]:
-    """A ``PreparedProduct`` for each query, one after the other; both parties ask alike. Only party 0 has weights."""
+    """A ``PreparedProduct`` for each query, one after the other; both parties make the same calls. Only party 0 has
+    weights."""
     product, linear = wanted.product, engine.linear
     if isinstance(product, Convolution):
         yield from pieces_of(engine, wanted, batches(product, queries))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from privml.engines.twopc.operands import (
     extended,
     factor,
     fit,
+    is_bounded,
     known,
     owned_array,
     owned_format,
@@ -30,8 +32,8 @@ from privml.engines.twopc.weights import convolved, with_weights
 if TYPE_CHECKING:
     from privml.engines.twopc.engine import TwoPartyEngine
 
-# What a correlation counts if forms of a product are compared, whatever provider makes it (product/cross_terms.h).
-_CORRELATION_BITS = 32
+# Bits of the field by whose degree SoftSpoken's correlations get cheaper; other providers' hardly cost anything.
+_FIELD_BITS = 128
 
 
 def multiply(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Share:
@@ -50,14 +52,26 @@ def multiply(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> S
         width = max(b.bits, out_bits - a.bits)  # a clear value is widened for nothing
         clear = owned_array(b, engine.rank), (width, b.signed)
         return call(engine.session, "multiply_owned", b.owner, array(a.share), factor(a), *clear, out_bits)
-    if a.bits + b.bits < out_bits:
-        a = extended(engine, a, out_bits - b.bits)
+    if a.share[0] is b.share[0] and a.bits == b.bits and a.bits >= 2 and out_bits <= a.bits + b.bits - is_bounded(a):
+        return call(engine.session, "square", array(a.share), factor(a), out_bits)
+    bounded = is_bounded(a) or is_bounded(b)
+    room = a.bits + b.bits - bounded
+    if room < out_bits:
+        a = extended(engine, a, a.bits + out_bits - room)
+        if not bounded:  # now it may be, which would take a bit of the room
+            a = replace(a, bound=None)
     return call(engine.session, "multiply", array(a.share), factor(a), array(b.share), factor(b), out_bits)
 
 
-def rows_pay(a: Operand, b: Operand, out_bits: int) -> bool:
+def correlation_bits(engine: TwoPartyEngine) -> int:
+    """What a correlation takes on the wire, by the provider that both parties have."""
+    provider, degree = engine.transfers[:2]
+    return _FIELD_BITS // degree if provider == "softspoken" else 1
+
+
+def rows_pay(a: Operand, b: Operand, out_bits: int, correlation: int) -> bool:
     """Whether the bits of b [..., 1] carry whole rows of a [..., n], which is cheaper than the shorter factor of each
-    element."""
+    element with its ``correlation`` bits and choices."""
     a, b = fit(a, out_bits), fit(b, out_bits)
     if a.owner is not None or b.owner is not None or not b.nonnegative:
         return False
@@ -66,7 +80,7 @@ def rows_pay(a: Operand, b: Operand, out_bits: int) -> bool:
         return choices * out_bits - choices * (choices - 1) // 2
 
     shorter = min(a.bits, b.bits)
-    return streams(b.bits) <= streams(shorter) + _CORRELATION_BITS * shorter
+    return streams(b.bits) <= streams(shorter) + (correlation + 1) * shorter
 
 
 def multiply_rows(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Share:

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 # A session's party that owns the weights of its program.
 WEIGHTS_OWNER = 0
+# Rows that packed answers have.
+MOST_PIXELS = 4096
 # A convolution of more groups stays with transfers: each group would be a product of its own.
 MOST_GROUPS = 8
 
@@ -77,11 +79,13 @@ def convolved(
     engine: TwoPartyEngine, x: Operand, w: Operand, window: Window, out_bits: int, otherwise: ByTransfers
 ) -> Share | None:
     """x [n, c, h, w] with w [o, c / groups, kh, kw] that one party knows, zero padding: whole, or group by group as
-    products of patches where that does not serve; None where transfers make it, as ``otherwise`` says."""
+    products of patches where that does not serve, or where a kernel of one pixel is a matrix whose halves can be kept;
+    None where transfers make it, as ``otherwise`` says."""
     groups = window.groups
     if x.owner == WEIGHTS_OWNER:  # the kernel is the other party's
         return None
-    if convolutions.serves(convolutions.convolution_of(x, w, window, out_bits), engine.linear):
+    whole = convolutions.convolution_of(x, w, window, out_bits)
+    if convolutions.serves(whole, engine.linear) and not _is_matrix(whole):
         return convolutions.convolved(engine, x, w, window, out_bits, otherwise)
     if groups > MOST_GROUPS:
         if engine.linear.mode != "ot":
@@ -98,6 +102,15 @@ def convolved(
     if out is None:
         return None
     return (torch.cat([part[0].reshape(count, *size, each) for part in out], 3).permute(0, 3, 1, 2),)
+
+
+def _is_matrix(convolution: convolutions.Convolution) -> bool:
+    """Whether each pixel of the result is one pixel times a matrix, for as many as a polynomial has rows for; more
+    would leave no form but that without packing."""
+    outputs, _, *kernel = convolution.w_shape
+    _, padding, _, groups = convolution.window
+    pixels = convolution.images * convolution.columns // outputs
+    return kernel == [1, 1] and padding == (0, 0) and groups == 1 and pixels <= MOST_PIXELS
 
 
 def output_size(image: Sequence[int], kernel: Sequence[int], window: Window) -> list[int]:
@@ -213,4 +226,4 @@ def _turned(a: Operand, b: Operand) -> tuple[Operand, Operand]:
 
 
 def _transposed(a: Operand) -> Operand:
-    return Operand(tuple(c.t() for c in a.share), a.bits, a.owner, a.signed, a.nonnegative)
+    return replace(a, share=tuple(c.t() for c in a.share))

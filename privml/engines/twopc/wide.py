@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products by lattice ciphertexts of factors of any width, shared or known to a party, in batches.
 
-Both parties choose alike, from public numbers alone, as ``linear`` does for products with weights; the choice does not
-depend on keys that are there already, so that every query draws the correlations that its count says.
+Both parties make the same choice, from public numbers alone, as ``linear`` does for products with weights; the choice
+does not depend on keys that are there already, so that every query draws the correlations that its count says.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from privml.engines.twopc.linear import (
     Predicted,
     Product,
     by_transfers,
+    computed,
     new_meter,
     predicted,
     zeros,
@@ -89,9 +90,10 @@ def form_of(product: WideProduct, ot: tuple[str, int, str], linear: Linear, othe
     if plan_of(product) is None:
         return Form(TRANSFERS, f"no lattice parameters fit {' x '.join(map(str, product.sizes))}")
     if linear.mode == "lattice":
-        return Form(WIDE)
+        return computed((Form(WIDE), by_ciphertexts(product, ot, linear)))
     ciphertexts = by_ciphertexts(product, ot, linear)
-    return Form(WIDE if ciphertexts.seconds < by_transfers(otherwise, ot, linear).seconds else TRANSFERS)
+    pays = ciphertexts.price < by_transfers(otherwise, ot, linear).price
+    return computed((Form(WIDE), ciphertexts)) if pays else Form(TRANSFERS)
 
 
 @lru_cache(maxsize=4096)
@@ -124,4 +126,5 @@ def by_ciphertexts(product: WideProduct, ot: tuple[str, int, str], linear: Linea
     return Predicted(
         further.seconds + (first.seconds - further.seconds) / _KEYS_SERVE,
         further.bytes + (first.bytes - further.bytes) / _KEYS_SERVE,
+        computing,
     )

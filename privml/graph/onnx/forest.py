@@ -151,7 +151,7 @@ _BOTH = (True, False)
 
 
 def _turned(path: Path) -> Path:
-    """The path to the sibling, if a product with the last step alone makes this one; else one that nobody needs."""
+    """The path to the sibling, if a product with the last step alone makes this one; else one that is not needed."""
     upper, lower = _halves(path)
     node, yes = path[-1]
     return (*upper, (node, not yes)) if len(lower) == 1 else ()

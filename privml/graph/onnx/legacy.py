@@ -56,7 +56,7 @@ def _drop(node: onnx.NodeProto, names: Any) -> None:
 
 
 def _replace(graph: onnx.GraphProto, name: str, operands: int, write: Callable[..., list[onnx.NodeProto]]) -> None:
-    """Writes the operator ``name`` anew where it has its operands and result; the checker finds the others."""
+    """Rewrites the operator ``name`` where it has its operands and result; the checker finds the others."""
     for part in graphs(graph):
         nodes = []
         for node in part.node:

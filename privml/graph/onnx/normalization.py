@@ -16,7 +16,7 @@ def batch_norm(node: Node) -> Run:
     epsilon = node.attribute("epsilon", 1e-5)
     node.ignore("momentum")
     if node.flag("training_mode"):
-        node.refuse("training_mode: it normalizes by the batch at hand; export the model for inference (model.eval())")
+        node.refuse("training_mode: it normalizes by its batch; export the model for inference (model.eval())")
     return lambda x, weight, bias, mean, variance: F.batch_norm(x, mean, variance, weight, bias, False, 0.0, epsilon)
 
 

@@ -42,7 +42,7 @@ class Constant:
 @dataclass(slots=True)
 class Step:
     """One torch function: where its operands come from (a key, a Constant, or None), what its results are
-    called ("" for those nobody uses), and which operands are arrays still to be made tensors at run time."""
+    called ("" for unused ones), and which operands are arrays still to be made tensors at run time."""
 
     label: str
     run: Run

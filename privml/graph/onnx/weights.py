@@ -43,6 +43,18 @@ def _external(tensor: onnx.TensorProto, folder: Path | None) -> onnx.TensorProto
     return filled
 
 
+def files_beside(path: Path) -> list[Path]:
+    """The files in which an ONNX file keeps weights outside itself, as far as they are there; none of a file that is no
+    ONNX."""
+    try:
+        model = onnx.load_model(path, load_external_data=False)
+    except Exception:  # the caller says what is wrong
+        return []
+    tensors = [tensor for tensor in model.graph.initializer if uses_external_data(tensor)]
+    found = {path.parent / ExternalDataInfo(tensor).location for tensor in tensors}
+    return sorted(file for file in found if file.is_file() and file.resolve().is_relative_to(path.parent.resolve()))
+
+
 def detach(model: onnx.ModelProto, folder: Path | None) -> tuple[onnx.ModelProto, dict[str, np.ndarray]]:
     """A copy of the model in which large float initializers are inputs, and the arrays of all initializers."""
     arrays: dict[str, np.ndarray] = {}

@@ -11,6 +11,7 @@ from privml.graph.passes.maxpool_before_monotone import maxpool_before_monotone
 from privml.graph.passes.merge_elementwise import merge_elementwise
 from privml.graph.passes.merge_factors import merge_factors
 from privml.graph.passes.merge_products import merge_products
+from privml.graph.passes.split_powers import split_powers
 from privml.graph.passes.tanh_by_sigmoid import tanh_by_sigmoid
 from privml.graph.passes.verify import verify
 from privml.graph.passes.whole_norms import whole_norms
@@ -27,6 +28,7 @@ __all__ = [
     "merge_elementwise",
     "merge_factors",
     "merge_products",
+    "split_powers",
     "tanh_by_sigmoid",
     "verify",
     "whole_norms",

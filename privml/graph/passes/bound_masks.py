@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Secret masks: in place of infinity, a number so large that what it hides has no effect.
 
-A public mask leaves elements out exactly (``privml.ops.masks``). Of a secret one nobody knows which elements it hides,
+A public mask leaves elements out exactly (``privml.ops.masks``). No party knows which elements a secret one hides,
 so they take part, with a score of -C, or lowered by C. Let the scores that are shown lie in [-R, R], and exponentials
 have at most 30 fractional bits. For C >= 2 R + 24 every hidden score is at least 24 > 32 log(2) below any shown one of
 its row, so its exponential is below 2^-32 and rounds to zero: no sum and no average changes by a unit. R is ``margin``
 times what calibration saw, also with masks that hide nothing. In a row that is hidden altogether nothing is left to
 compare with: it is as if nothing were hidden there.
 
-A mask that hides nothing in the calibration data is treated alike: what may hide is found in the graph, not in values.
+A mask that hides nothing in the calibration data is treated in the same way: what may hide is found in the graph, not
+in values.
 """
 
 from __future__ import annotations

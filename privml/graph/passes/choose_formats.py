@@ -3,20 +3,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import math
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import torch
 from torch import fx
 
 from privml.context import Session
+from privml.engines.interface import DEFAULT, backends
 from privml.engines.plain.engine import PlainEngine
 from privml.errors import OverflowDetected, PrecisionLost, PrivmlError
 from privml.formats import float_format
-from privml.graph.ir import attribute, placeholders, shape_of, tensor_of
+from privml.graph.ir import attributes_of, placeholders, shape_of, tensor_of
 from privml.graph.passes.float_layers import all_floats, inner_floats, named_floats
 from privml.graph.passes.input_masks import widen
 from privml.graph.passes.losses import difference, losses
@@ -25,6 +28,8 @@ from privml.graph.passes.ranges import Range, calibrate, chunks
 from privml.graph.passes.rings import Rings
 from privml.graph.passes.rows import Rows, split_rows
 from privml.graph.passes.scales import Scales
+from privml.graph.passes.steps import Steps
+from privml.graph.passes.supposed import Supposed, answers, of_lengths, suppose
 from privml.graph.passes.write_formats import headroom_report, write_formats
 from privml.graph.run import run_graph, share_attributes, share_inputs
 from privml.sharing import reveal
@@ -49,37 +54,60 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True)
 class _Search:
-    """What candidates are judged by. ``asked``: what the user said; ``failures``: why some could not be tried."""
+    """What candidates are judged by. ``asked``: what the user said; ``supposed``: rows with other masks or states;
+    ``steps``: calls of a session and their clear outputs, of a model with state; ``failures``: why some could not be
+    tried."""
 
     module: fx.GraphModule
     asked: Precision
     rows: Rows
     expected: Sequence[torch.Tensor]
     ranges: dict[fx.Node, Range]
+    supposed: Sequence[Supposed] = ()
+    steps: tuple[Steps, list[list[torch.Tensor]]] | None = None
     failures: list[Exception] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """``beside``: those of the rows with other masks or states whose error it is, if it is theirs; ``by_step``: the
+    errors of the calls of a session, of which it is the largest if ``late``."""
+
     precision: Precision
     error: float
+    beside: Supposed | None = None
+    by_step: tuple[float, ...] = ()
+
+    @property
+    def late(self) -> bool:
+        return self.error in self.by_step
 
     @property
     def good(self) -> bool:
         return self.error <= self.precision.tolerance
 
+    @property
+    def accepted(self) -> bool:
+        return self.precision.accept is not None and self.error <= self.precision.accept
+
 
 def choose_formats(
-    module: fx.GraphModule, data: Sequence[torch.Tensor], precision: Precision
+    module: fx.GraphModule,
+    data: Sequence[torch.Tensor],
+    precision: Precision,
+    others: Sequence[Sequence[torch.Tensor]] = (),
+    steps: Steps | None = None,
 ) -> tuple[fx.GraphModule, Choice]:
     """Writes ``format``, ``request`` and ``working`` into the metadata of every secret node of ``module``.
 
-    ``data``: one batch of example values per input; rings hold ``margin`` times the largest value seen on it. A part of
-    its rows is held out, and the plain engine's outputs on these decide: without a given scale the smallest one is
-    taken that keeps them within ``tolerance``; then, without a given weight width, the smallest such width. Where none
-    does the search goes on in wider rings (unless ``bits`` are given), and with floats (``rescue``) for the layers that
-    lose most. Raises OverflowDetected if nothing fits the rings, PrecisionLost, which names layers, if the error stays
-    larger than ``tolerance`` and ``accept``; an error that is accepted comes with a warning.
+    ``data``: one batch of example values per input; ``others``: such batches with states of other lengths; ``steps``:
+    calls of a session, all of which keep the tolerance. Rings hold ``margin`` times the largest value seen on these. A
+    part of the rows is held out, and the plain engine's outputs on them decide, and on rows with other masks and states
+    (``privml.graph.passes.supposed``): without a given scale the smallest one is taken that keeps them within
+    ``tolerance``; then, without a given weight width, the smallest such width. Where none does the search goes on in
+    wider rings (unless ``bits`` are given), and, unless ``accept`` allows the error, with floats (``rescue``) for the
+    layers that lose most. Raises OverflowDetected if nothing fits the rings, PrecisionLost, which names layers, if the
+    error stays larger than ``tolerance`` and ``accept``; an error that is accepted comes with a warning.
     """
     rows = split_rows(module.graph, data, _measured(module.graph, data))
     ranges, _ = calibrate(module, rows.seen)
@@ -87,13 +115,16 @@ def choose_formats(
     unseen = _joined(ranges, judged, precision.margin)
     if precision.floating is not None:
         all_floats(module, float_format(precision.floating))
-        error = _measure(module, rows.judges, expected, precision)
-        _require_tolerance(_Search(module, precision, rows, expected, ranges), _Found(precision, error))
-        return module, Choice(precision, error, (), rows.held_out, unseen, judged=_count(rows))
-    search = _Search(module, precision, rows, expected, widen(module, rows.seen, ranges))
+        search = _search(module, precision, (rows, expected), ranges, others, steps)
+        found = _measure(search, precision)
+        _require_tolerance(search, found)
+        judged = _count(rows), _supposed_rows(search)
+        return module, Choice(precision, found.error, (), rows.held_out, unseen, (), *judged, found.by_step)
+    ranges = widen(module, rows.seen, ranges)
+    search = _search(module, precision, (rows, expected), ranges, others, steps)
     best = _in_fixed_point(search, precision)
     floats: tuple[str, ...] = ()
-    if best is not None and not best.good and precision.rescue is not None:
+    if best is not None and not (best.good or best.accepted) and precision.rescue is not None:
         rescued = _with_floats(search, best)
         if rescued is not None:
             floats = tuple(set(rescued.precision.layers or {}) - set(precision.layers or {}))
@@ -103,14 +134,41 @@ def choose_formats(
     _require_tolerance(search, best)
     rings, plan = _write(search, best.precision)
     report = headroom_report(rings, plan, search.ranges, best.precision.margin)
-    lost = tuple(sorted(floats))
-    return module, Choice(best.precision, best.error, report, rows.held_out, unseen, lost, _count(rows))
+    told = _count(rows), _supposed_rows(search), best.by_step, _elsewhere(search, best.precision)
+    return module, Choice(best.precision, best.error, report, rows.held_out, unseen, tuple(sorted(floats)), *told)
+
+
+def _search(
+    module: fx.GraphModule,
+    precision: Precision,
+    data: tuple[Rows, Sequence[torch.Tensor]],
+    ranges: dict[fx.Node, Range],
+    others: Sequence[Sequence[torch.Tensor]],
+    steps: Steps | None,
+) -> _Search:
+    """``data``: the rows, and the clear outputs of those that judge; widens ``ranges``."""
+    walked = None
+    if steps is not None:
+        walked = steps, steps.clear(module.graph, attributes_of(module))
+    return _Search(module, precision, *data, ranges, _beside(module, data[0], others, ranges), walked)
 
 
 def _count(rows: Rows) -> int:
     """The rows that judge; 0 if inputs have no row each."""
     counts = {x.shape[0] if x.dim() else 0 for x in rows.judges}
     return counts.pop() if len(counts) == 1 else 0
+
+
+def _supposed_rows(search: _Search) -> int:
+    return sum(supposed.rows for supposed in search.supposed)
+
+
+def _beside(
+    module: fx.GraphModule, rows: Rows, others: Sequence[Sequence[torch.Tensor]], ranges: dict[fx.Node, Range]
+) -> list[Supposed]:
+    """What formats are judged on beside the rows of the data; widens ``ranges``."""
+    found = of_lengths(module, others, ranges), suppose(module, rows.judges, ranges)
+    return [supposed for supposed in found if supposed is not None]
 
 
 def _measured(graph: fx.Graph, data: Sequence[torch.Tensor]) -> int:
@@ -166,7 +224,7 @@ def _in_rings(search: _Search, precision: Precision, scales: range, widths: rang
     best = _first_good(search, (replace(precision, scale=s, weight_bits=weight_bits) for s in tried))
     if best is None:
         return None
-    if precision.weight_bits is None:
+    if precision.weight_bits is None and precision.narrow:
         tried = (replace(best.precision, weight_bits=width) for width in widths if width < weight_bits)
         best = _first_good(search, tried, best)
     if only_labels(search.expected):
@@ -181,23 +239,22 @@ def _first_good(search: _Search, candidates: Iterable[Precision], otherwise: _Fo
     """The first candidate within the tolerance, else ``otherwise``, else the best one there is."""
     best = otherwise
     for candidate in candidates:
-        error = _try(search, candidate)
-        found = _Found(candidate, error)
+        found = _try(search, candidate)
         if found.good:
             return found
-        if otherwise is None and error < (math.inf if best is None else best.error):
+        if otherwise is None and found.error < (math.inf if best is None else best.error):
             best = found
     return best
 
 
-def _try(search: _Search, candidate: Precision) -> float:
-    """The error of a candidate; infinite for one that cannot be computed, which is noted and ends no search."""
+def _try(search: _Search, candidate: Precision) -> _Found:
+    """A candidate with its error; infinite for one that cannot be computed, which is noted and ends no search."""
     try:
         _write(search, candidate)
-        return _measure(search.module, search.rows.judges, search.expected, candidate)
+        return _measure(search, candidate)
     except (PrivmlError, ValueError) as failure:
         search.failures.append(failure)
-        return math.inf
+        return _Found(candidate, math.inf)
 
 
 def _write(search: _Search, precision: Precision) -> tuple[Rings, Scales]:
@@ -208,51 +265,94 @@ def _write(search: _Search, precision: Precision) -> tuple[Rings, Scales]:
     return write_formats(search.module, ranges, precision)
 
 
-def _measure(
-    module: fx.GraphModule, data: Sequence[torch.Tensor], expected: Sequence[torch.Tensor], precision: Precision
-) -> float:
-    """How far the plain engine's outputs are from the expected ones; see ``difference``."""
-    session = Session(PlainEngine(), precision.numerics)
-    values = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
-    attributes = share_attributes(module.graph, session, values)
-    batches = chunks(placeholders(module.graph), data)
-    parts = [
-        run_graph(module.graph, share_inputs(module.graph, session, batch), attributes, session) for batch in batches
-    ]
-    results = [
+def _measure(search: _Search, precision: Precision) -> _Found:
+    """How far the plain engine's outputs are from the expected ones, see ``difference``; on rows with other masks
+    or states too, unless the error of the others is refused anyway."""
+    module, expected = search.module, search.expected
+    attributes, session = _ready(search, precision, DEFAULT)
+    found = _Found(precision, difference(_results(search, attributes, session), expected))
+    if not (found.good or precision.accept):
+        return found
+    for supposed in search.supposed:
+        error = difference(answers(module, supposed, attributes, session), supposed.expected, expected)
+        found = _Found(precision, error, supposed) if error > found.error else found
+    if search.steps is not None:
+        steps, clear = search.steps
+        by_step = steps.errors(module.graph, attributes, session, clear)
+        beside = found.beside if max(by_step) <= found.error else None
+        found = _Found(precision, max(found.error, *by_step), beside, by_step)
+    return found
+
+
+def _elsewhere(search: _Search, precision: Precision) -> tuple[tuple[str, float], ...]:
+    """The error on engines with a dealer, whose values stay in wide rings, as far as they have the numbers."""
+    found: list[tuple[str, float]] = []
+    for name in [each.name for each in backends() if each.dealt and not precision.layers]:
+        with contextlib.suppress(PrivmlError, ValueError):
+            results = _results(search, *_ready(search, precision, name))
+            found.append((name, difference(results, search.expected)))
+    return tuple(found)
+
+
+def _ready(search: _Search, precision: Precision, like: str) -> tuple[dict[str, Any], Session]:
+    """The graph's attributes in a session of the plain engine that rounds like another one, and the session."""
+    session = Session(PlainEngine(like=like), precision.numerics)
+    return share_attributes(search.module.graph, session, attributes_of(search.module)), session
+
+
+def _results(search: _Search, attributes: Mapping[str, Any], session: Session) -> list[torch.Tensor]:
+    """The outputs on the rows that judge."""
+    graph = search.module.graph
+    batches = chunks(placeholders(graph), search.rows.judges)
+    parts = [run_graph(graph, share_inputs(graph, session, batch), attributes, session) for batch in batches]
+    return [
         torch.cat([reveal(x) for x in each]) if each[0].dim() else reveal(each[0]) for each in zip(*parts, strict=True)
     ]
-    return difference(results, expected)
 
 
 # ---- where no ring will do
 def _with_floats(search: _Search, best: _Found) -> _Found | None:
-    """The first good candidate with floats in the layers that lose most, as few as possible; None if there is none."""
-    lost = _losses(search, best.precision)[:_MOST_FLOATS]
-    tried, count = [], 1
-    while lost and (not tried or len(tried[-1]) < len(lost)):
-        while count < len(lost) and sum(loss for _, loss in lost[count:]) > best.precision.tolerance / 2:
-            count += 1  # the effects of layers add up, at most
-        tried.append(lost[:count])
-        count = min(2 * count, len(lost))
-    for layers in tried:
-        names = {glob.escape(layer): best.precision.rescue for layer, _ in layers}
-        candidate = replace(best.precision, layers={**names, **(best.precision.layers or {})})
-        found = _Found(candidate, _try(search, candidate))
-        if found.good:
-            return found
-    return None
+    """The first good candidate with floats in the layers that lose most, as few as possible; None if there is none.
+
+    What floats lose where a layer reads them in fixed point shows once they are floats: the search goes on from there.
+    """
+    chosen: dict[str, str] = {}
+    found = best
+    while True:
+        lost = [pair for pair in _losses(search, found) if glob.escape(pair[0]) not in chosen]
+        lost = lost[: _MOST_FLOATS - len(chosen)]
+        if not lost:
+            return None
+        for count in _counts([loss for _, loss in lost], best.precision.tolerance / 2):
+            names = {**chosen, **{glob.escape(layer): best.precision.rescue for layer, _ in lost[:count]}}
+            found = _try(search, replace(best.precision, layers={**names, **(best.precision.layers or {})}))
+            if found.good:
+                return found
+        chosen = names
 
 
-def _losses(search: _Search, precision: Precision) -> list[tuple[str, float]]:
+def _counts(losses: Sequence[float], enough: float) -> Iterator[int]:
+    """How many of the first layers to try: the fewest that leave at most ``enough``, then twice as many, up to all."""
+    count = 1
+    while count < len(losses) and sum(losses[count:]) > enough:
+        count += 1  # the effects of layers add up, at most
+    while count < len(losses):
+        yield count
+        count *= 2
+    yield len(losses)
+
+
+def _losses(search: _Search, found: _Found) -> list[tuple[str, float]]:
     """The layers that lose most with these formats; none if a run does not get to the end."""
-    nodes = placeholders(search.module.graph)
+    nodes, bits = placeholders(search.module.graph), {}
     batch = chunks(nodes, search.rows.judges)[0]
-    if all(shape_of(node)[:1] == (None,) for node in nodes):
+    if found.beside is not None:
+        batch, bits = found.beside.parts[-1]
+    elif all(shape_of(node)[:1] == (None,) for node in nodes):
         batch = [x[:_SEARCHED_ROWS] for x in batch]
     try:
-        _write(search, precision)
-        return losses(search.module, precision.numerics, batch)
+        _write(search, found.precision)
+        return losses(search.module, found.precision.numerics, batch, bits)
     except (PrivmlError, ValueError) as failure:
         search.failures.append(failure)
         return []
@@ -265,15 +365,19 @@ def _require_tolerance(search: _Search, best: _Found) -> None:
         return
     held_out, rows = search.rows.held_out, len(search.rows.judges[0]) if search.rows.judges[0].dim() else 1
     where = f"{rows} rows, {held_out} of them held out," if held_out else "the calibration data"
+    if best.beside is not None:
+        where = best.beside.where
+    elif best.late:
+        where = f"{len(best.by_step)} calls of a session"
     part = "part of the labels" if only_labels(search.expected) else "part of the largest output"
     text = (
         f"the chosen formats change an output on {where} by {error:.2%} as a {part}, more than tolerance "
         f"{precision.tolerance:.2%}"
     )
-    if precision.accept is not None and error <= precision.accept:
-        warnings.warn(f"{text}; numerics.accept={precision.accept:g} puts up with it", stacklevel=4)
+    if best.accepted:
+        warnings.warn(f"{text}; numerics.accept={precision.accept:g} allows it", stacklevel=4)
         return
-    lost = _losses(search, precision) if precision.floating is None else []
+    lost = _losses(search, best) if precision.floating is None else []
     named = ", ".join(f"{layer!r} ({loss:.2%})" for layer, loss in lost[:_NAMED])
     raise PrecisionLost(
         text

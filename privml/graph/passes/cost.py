@@ -23,25 +23,23 @@ from privml.sharing import reveal
 class SessionMeter:
     """Counts query after query as one session runs them: the weights are shared once, and what is left of one
     reservation counts for the next. The first ledger counts from the beginning, set-up included, each further one from
-    the end of what was counted before; ``on_counted`` is called with its shapes and itself. ``weights``: by name, where
-    a meter that computes on values wants them; zeros if None. ``states``: what calls keep; every query begins with
-    states of the shapes that it names."""
+    the end of what was counted before; ``on_counted`` is called with its shapes and itself. ``values``: the constants
+    by name, and the weights where a meter that computes on values wants them, else zeros. ``states``: what calls keep;
+    every query begins with states of the shapes that it names."""
 
     def __init__(
         self,
         graph: fx.Graph,
-        constants: Mapping[str, torch.Tensor],
+        values: Mapping[str, torch.Tensor],
         numerics: Numerics,
         meter: Any,
         plans: Plans | None = None,
         enter: Callable[[Any], Any] | None = None,
-        weights: Mapping[str, torch.Tensor] | None = None,
         states: Sequence[StateSpec] = (),
     ) -> None:
         """``enter``: the shapes of the graph's inputs of those of a query's."""
         self._enter, self._states = enter, tuple(states)
-        self._graph, self._constants, self._plans = graph, constants, plans
-        self._weights = weights or {}
+        self._graph, self._known, self._plans = graph, values, plans
         self._session, self.meter = Session(meter, numerics), meter
         self._attributes: dict[str, Any] | None = None
         self._before = Snapshot()
@@ -84,11 +82,10 @@ class SessionMeter:
         return self._before - before
 
     def _values(self) -> dict[str, torch.Tensor]:
-        values = dict(self._constants)
+        values = dict(self._known)
         for node in self._graph.nodes:
-            if node.op == "get_attr" and node.meta["secret"]:
-                known = self._weights.get(node.target)
-                values[node.target] = self._nothing(shape_of(node), dtype_of(node)) if known is None else known
+            if node.op == "get_attr" and node.meta["secret"] and node.target not in values:
+                values[node.target] = self._nothing(shape_of(node), dtype_of(node))
         return values
 
     def _nothing(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:

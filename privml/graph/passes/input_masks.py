@@ -2,7 +2,7 @@
 """Masks that inputs decide, and ranges of what they may hide, whatever the masks of the calibration data do.
 
 A mask chooses between values and a constant (``where``, ``masked_fill``), or is multiplied by a large number and added.
-Rows in which it happens to hide nothing tell nothing of that constant. So the graph also runs with masks that hide
+Rows in which it happens to hide nothing say nothing of that constant. So the graph also runs with masks that hide
 nothing, everything, and places at random, from the nodes on where masks act; ranges are widened by what is seen there.
 Of a mask that the calibration data give one value all over nothing is known, so there the whole graph runs with such
 bits: whatever is computed from them has room.
@@ -18,7 +18,7 @@ import torch
 from torch import fx
 
 from privml.errors import UnsupportedOperator
-from privml.graph.ir import attribute, calls, dtype_of, placeholders, source_line, tensor_of
+from privml.graph.ir import attribute, attributes_of, calls, dtype_of, placeholders, source_line, tensor_of
 from privml.graph.passes.kinds import is_float, is_secret
 from privml.graph.passes.ranges import NEVER, Observer, Range, chunks, hold
 from privml.graph.run import Run, run_graph
@@ -75,7 +75,7 @@ def widen(module: fx.GraphModule, data: Sequence[torch.Tensor], ranges: dict[fx.
     if not masks.sources and not masks.free:
         return ranges
     observer = Observer({node: replace(known) for node, known in ranges.items()}, strict=False)
-    attributes = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
+    attributes = attributes_of(module)
     for part in chunks(placeholders(module.graph), data)[:_BATCHES]:
         for case in _CASES:
             try:
@@ -85,6 +85,16 @@ def widen(module: fx.GraphModule, data: Sequence[torch.Tensor], ranges: dict[fx.
                 run_graph(module.graph, part, attributes, scheduler=_Supposing(acted, case, observer))
     hold(module.graph, observer.ranges)
     return observer.ranges
+
+
+def free_bits(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> frozenset[fx.Node]:
+    """Bits that inputs give, or that come of comparing whole numbers of them; see ``Masks``."""
+    return _masks(module, _bits(module, data)).free
+
+
+def is_constant(value: torch.Tensor) -> bool:
+    """Whether all numbers of a tensor, which has some, are one."""
+    return bool(value.numel()) and bool((value == value.flatten()[0]).all())
 
 
 def acting(node: fx.Node) -> list[fx.Node]:
@@ -230,7 +240,7 @@ class _Supposing:
                 continue
             changed = _computed(node, supposed, run) if node in masks.parts or node in masks.sources else None
             value = run.compute(node) if node.op == "call_function" else run.values[node]
-            if node in masks.free and value.numel() and bool((value == value.flatten()[0]).all()):
+            if node in masks.free and is_constant(value):
                 value = run.values[node] = self._bits(value)
                 if node in masks.bases:
                     supposed[node] = value

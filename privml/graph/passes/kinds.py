@@ -55,6 +55,8 @@ STRUCTURAL = {
     aten.maximum.default, aten.minimum.default, aten.amax.default, aten.amin.default,
     aten.max_pool2d_with_indices.default, aten.adaptive_max_pool2d.default, aten.tril.default, aten.triu.default,
     aten.sort.default, aten.sort.stable, aten.topk.default, ONE_HOT_ROWS, ARITHMETIC["getitem"],
+    aten.view.default, aten._unsafe_view.default, aten.unflatten.int, aten.movedim.int, aten.swapaxes.default,
+    aten.numpy_T.default, aten.contiguous.default, aten.clone.default, aten.diagonal.default,
 }  # fmt: skip
 COMPARISONS = {
     aten.argmax.default, aten.argmin.default, aten.lt.Tensor, aten.lt.Scalar, aten.le.Tensor, aten.le.Scalar,

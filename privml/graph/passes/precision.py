@@ -13,7 +13,7 @@ from privml.formats import Numerics, check_exponential, float_format
 from privml.graph.passes.float_layers import INTEGER_BITS
 from privml.tables import Table
 
-# The ring that the search starts with, and the widest one that it goes on to, where nobody says how wide it may be.
+# The ring that the search starts with, and the widest one that it goes on to, unless a setting says how wide it may be.
 FIRST_BITS, WIDEST_BITS = 32, 64
 
 
@@ -24,13 +24,13 @@ class Precision:
     ``bits``: the widest ring, in [8, 64]; None: 32, and up to 64 where 32 do not keep ``tolerance``. ``scale``:
     fractional bits of activations. ``weight_bits``: width of the weights, which one party knows. ``margin``: factor of
     head room over the largest calibrated values, at least 1. ``narrow``: let every layer use a ring just as wide as it
-    needs. ``tolerance``: largest error of an output on held-out rows of the calibration data, as a part of the largest
-    output (of labels: the part that differs). ``accept``: the larger error that is put up with, with a warning, where
-    ``tolerance`` cannot be kept; without it conversion ends in PrecisionLost. ``rescue``: the floating-point format of
-    the layers that lose most, if no ring keeps ``tolerance``; None: no floats, for engines that have none.
-    ``bounds``: "proved" leaves results the rings they have; "calibrated" also reduces them to what ``margin`` times
-    what calibration saw needs, if that makes a shift cheaper: a value beyond it wraps around even if its ring has room.
-    ``exp``: see Numerics.
+    needs, and weights as few bits; false keeps the widest ones. ``tolerance``: largest error of an output on held-out
+    rows of the calibration data, as a part of the largest output (of labels: the part that differs). ``accept``: the
+    larger error that is put up with, with a warning, where ``tolerance`` cannot be kept; without it conversion ends in
+    PrecisionLost. ``rescue``: the floating-point format of the layers that lose most, if no ring keeps ``tolerance``;
+    None: no floats, for engines that have none. ``bounds``: "proved" leaves results the rings they have; "calibrated"
+    also reduces them to what ``margin`` times what calibration saw needs, if that makes a shift cheaper: a value beyond
+    it wraps around even if its ring has room. ``exp``: see Numerics.
     ``floating``: the floating-point format (``privml.formats.FLOATS``) of all real numbers instead of fixed point;
     ``layers``: that of some layers, by patterns of their names or their operators', among fixed-point ones; ``dot``:
     how products of matrices of floats are computed (see ``Numerics``).
@@ -124,7 +124,10 @@ class Choice:
     calibration data that no range was taken from, and on others too where these are few. ``report``: see Headroom.
     ``unseen``: by what factor held-out rows go beyond ``margin`` times what the others reach, for the layers in which
     they do; rings have room for them, and rows to come may go further. ``floats``: the layers that got floats because
-    no ring keeps the tolerance. ``judged``: the rows that the error was measured on, all of which chose the formats."""
+    no ring keeps the tolerance. ``judged``: the rows that the error was measured on, all of which chose the formats;
+    ``supposed``: those beside them with other bits in masks that all rows of the data have alike, or shorter states.
+    ``by_step``: of a model with state the errors of calls of one session, one after another. ``elsewhere``: (engine,
+    error) of engines that round otherwise than ``twopc``, which the formats are chosen for."""
 
     precision: Precision
     error: float
@@ -133,21 +136,27 @@ class Choice:
     unseen: tuple[tuple[str, float], ...] = ()
     floats: tuple[str, ...] = ()
     judged: int = 0
+    supposed: int = 0
+    by_step: tuple[float, ...] = ()
+    elsewhere: tuple[tuple[str, float], ...] = ()
 
     @property
     def accepted(self) -> tuple[str, ...]:
         """That the error is larger than the tolerance, if it is."""
         if self.error <= self.precision.tolerance:
             return ()
-        told = f"its formats change an output by {self.error:.2%} on the rows that they were chosen by"
-        return (f"{told}, more than the tolerance of {self.precision.tolerance:.2%}: numerics.accept puts up with it",)
+        loss = f"its formats change an output by {self.error:.2%} on the rows that they were chosen by"
+        return (f"{loss}, more than the tolerance of {self.precision.tolerance:.2%}: numerics.accept allows it",)
 
     @property
     def measured(self) -> str:
         """The error, and the rows that it was measured on."""
         rows = f"the {self.judged} rows that the formats were chosen by" if self.judged else "the calibration data"
-        apart = f"; {self.held_out} of them told no ranges" if self.held_out else ""
-        return f"largest error on {rows}: {self.error:.2%} of the largest output{apart}"
+        apart = f"; {self.held_out} of them were not used for ranges" if self.held_out else ""
+        rows += f" and {self.supposed} with other masks or states" if self.supposed else ""
+        rows += f" and in {len(self.by_step)} calls of a session" if self.by_step else ""
+        others = "".join(f"; on {engine} {error:.2%}" for engine, error in self.elsewhere)
+        return f"largest error on {rows}: {self.error:.2%} of the largest output{apart}{others}"
 
     def summary(self) -> Table:
         """The layers of narrow rings, narrowest margin first, and the formats' measured error."""

@@ -13,7 +13,7 @@ from torch import fx
 from privml.context import Session
 from privml.engines.intervals import IntervalEngine
 from privml.formats import Boolean, FixedPoint, Float, Format, Numerics, Owned, Placement
-from privml.graph.ir import attribute, dtype_of, placeholders, shape_of
+from privml.graph.ir import attribute, attributes_of, dtype_of, placeholders, shape_of
 from privml.graph.run import Run, in_order, run_graph
 from privml.ops.ring_formats import interval
 from privml.tensor import SHARED, SecretTensor
@@ -69,7 +69,7 @@ def _clear(module: fx.GraphModule, inputs: list[torch.Tensor], wanted: set[fx.No
         if node in wanted:
             values[node] = value
 
-    attributes = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
+    attributes = attributes_of(module)
     run_graph(module.graph, inputs, attributes, scheduler=partial(in_order, observe=observe))
     return values
 

@@ -13,7 +13,7 @@ import torch
 from torch import fx
 
 from privml.errors import InvalidInput
-from privml.graph.ir import attribute, placeholders, shape_of, tensor_of
+from privml.graph.ir import attributes_of, placeholders, shape_of, tensor_of
 from privml.graph.run import in_order, run_graph
 
 # Fractional bits up to which inputs count as exact fixed-point numbers (such as pixels / 256).
@@ -46,7 +46,7 @@ def calibrate(module: fx.GraphModule, data: Sequence[torch.Tensor]) -> tuple[dic
     """
     inputs = placeholders(module.graph)
     check_shapes(inputs, data)
-    attributes = {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}
+    attributes = attributes_of(module)
     observer = Observer({})
     scheduler = partial(in_order, observe=observer)
     outputs = [run_graph(module.graph, part, attributes, scheduler=scheduler) for part in chunks(inputs, data)]

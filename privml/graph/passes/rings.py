@@ -131,9 +131,11 @@ def _connect(
     elif kind is Kind.SELECTION:
         _require(rings, inside, node, plan.computed[node], seen)
     elif kind is Kind.SCALED:
-        _, count = factor_of(node, module)
+        factor, count = factor_of(node, module)
         divides = divisor_of(node, module) is not None
         _require(rings, inside, node, plan.computed[node], seen)
+        if not divides:  # the whole part of the factor and one bit
+            _require(rings, inside, node, 0, _size_of(factor, module), 1)
         for source in sources:
             if divides:  # in the ring of the sum, which must leave a bit free
                 rings.join(inside, ("out", source))
@@ -207,6 +209,12 @@ def _settle(rings: Rings, plan: Scales, full: int, narrow: bool) -> None:
             if operand in plan.kinds and weight_of(operand) is None:
                 inside = rings.find(("in", node))
                 rings.bits[inside] = max(rings.bits[inside], rings.of(("out", operand)))
+    for node, kind in plan.kinds.items():
+        root = rings.find(("out", node))
+        if kind is Kind.FUNCTION and node in plan.scale and root != rings.find(FULL):
+            # The last step of a function gives a larger ring for little, where a product would have to compare.
+            products = [user for user in consumers.get(root, ()) if user.target is not torch.ops.aten.mul.Tensor]
+            rings.bits[root] = max([rings.bits[root], *(rings.of(("in", user)) for user in products)])
 
 
 def _consumers(rings: Rings, plan: Scales) -> dict[Key, list[fx.Node]]:

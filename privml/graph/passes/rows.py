@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which rows of the calibration data tell ranges, and which ones judge the formats chosen."""
+"""Which rows of the calibration data give ranges, and which ones judge the formats chosen."""
 
 from __future__ import annotations
 

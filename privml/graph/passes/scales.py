@@ -137,9 +137,10 @@ def early_products(plan: Scales) -> set[fx.Node]:
     lies in a narrow ring, and a product whose parts go into several sums (the input's part of a recurrent layer,
     hoisted) is truncated once."""
     found: set[fx.Node] = set()
+    weights = _of_weights(plan)
     for node in plan.kinds:
         if node.target in SUMS and node in plan.scale and plan.truncates(node):
-            operands = [a for a in node.args[:2] if a in plan.scale and not _is_of_weights(a)]
+            operands = [a for a in node.args[:2] if a in plan.scale and a.op != "get_attr" and a not in weights]
             fine = [a for a in operands if plan.scale[a] > plan.working]
             sources = {s for a in fine for s in _sources(a, plan)}
             if len(fine) < len(operands) and len(sources) == 1:
@@ -147,11 +148,13 @@ def early_products(plan: Scales) -> set[fx.Node]:
     return found
 
 
-def _is_of_weights(value: fx.Node) -> bool:
-    """Whether a value is a weight or views of weights."""
-    if value.op != "call_function":
-        return value.op == "get_attr"
-    return bool(value.all_input_nodes) and all(_is_of_weights(a) for a in value.all_input_nodes if is_secret(a))
+def _of_weights(plan: Scales) -> set[fx.Node]:
+    """Calls on weights alone."""
+    found: set[fx.Node] = set()
+    for node in plan.kinds:  # after its operands
+        if all(a.op == "get_attr" or a in found for a in node.all_input_nodes if is_secret(a)):
+            found.add(node)
+    return found
 
 
 def _sources(value: fx.Node, plan: Scales) -> set[fx.Node]:

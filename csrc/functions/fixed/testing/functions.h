@@ -5,15 +5,14 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "functions/fixed/format.h"
+#include "functions/fixed/function.h"
 #include "twopc/testing/parties.h"
 
-namespace privml::testing {
+namespace privml::fixed::testing {
 
-struct FixedFunction {
-  void (*protocol)(Party&, std::span<const u64>, FixedFormat, FixedFormat, std::span<u64>);
+struct TestedFunction {
+  FixedFunction function;
   void (*twin)(std::span<const i64>, FixedFormat, FixedFormat, std::span<i64>);
-  void (*cost)(CostMeter&, i64, FixedFormat, FixedFormat);
 };
 
 struct FormatPair {
@@ -45,48 +44,51 @@ inline Numbers random_numbers(i64 count, i64 first, i64 last, u64 seed = 1) {
   return numbers;
 }
 
-inline Numbers clear(const FixedFunction& function, const Numbers& x, FormatPair formats) {
+inline Numbers clear(const TestedFunction& tested, const Numbers& x, FormatPair formats) {
   Numbers y(x.size());
-  function.twin(x, formats.in, formats.out, y);
+  tested.twin(x, formats.in, formats.out, y);
   return y;
 }
 
 // The protocol's result, with noise in the input words above the width.
-inline Numbers secure(const FixedFunction& function, const Numbers& x, FormatPair formats,
-                      const OtKind& ot = {}, Outcome* outcome = nullptr) {
+inline Numbers secure(const TestedFunction& tested, const Numbers& x, FormatPair formats,
+                      const twopc::testing::OtKind& ot = {},
+                      twopc::testing::Outcome* outcome = nullptr) {
   const auto [in, out] = formats;
-  Words words(x.begin(), x.end());
-  Both<Words> shares = share(words, in.bits, 7);
-  add_noise_above(shares, in.bits);
-  Both<Words> results{Words(x.size()), Words(x.size())};
-  const Outcome ran = run_parties(ot, [&](Party& party) {
-    function.protocol(party, shares[party.rank], in, out, results[party.rank]);
+  twopc::testing::Words words(x.begin(), x.end());
+  twopc::testing::Both<twopc::testing::Words> shares = twopc::testing::share(words, in.bits, 7);
+  twopc::testing::add_noise_above(shares, in.bits);
+  twopc::testing::Both<twopc::testing::Words> results{twopc::testing::Words(x.size()),
+                                                      twopc::testing::Words(x.size())};
+  const twopc::testing::Outcome ran = twopc::testing::run_parties(ot, [&](ot::Party& party) {
+    evaluate_function(party, tested.function, shares[party.rank], in, out, results[party.rank]);
   });
   if (outcome != nullptr) *outcome = ran;
-  const Words values = reconstruct(results, out.bits);
+  const twopc::testing::Words values = twopc::testing::reconstruct(results, out.bits);
   Numbers y(x.size());
   std::ranges::transform(values, y.begin(), [&](u64 v) { return to_signed(v, out.bits); });
   return y;
 }
 
 // Equality with the twin, and of bytes, depth and correlations with the cost.
-inline void expect_equals_twin(const FixedFunction& function, const Numbers& x, FormatPair formats,
-                               const OtKind& ot = {}) {
+inline void expect_equals_twin(const TestedFunction& tested, const Numbers& x, FormatPair formats,
+                               const twopc::testing::OtKind& ot = {}) {
   const auto [in, out] = formats;
   SCOPED_TRACE(::testing::Message() << in.bits << "." << in.scale << " -> " << out.bits << "."
                                     << out.scale << ", n = " << x.size());
-  Outcome outcome;
-  const Numbers expected = clear(function, x, formats);
-  const Numbers y = secure(function, x, formats, ot, &outcome);
+  twopc::testing::Outcome outcome;
+  const Numbers expected = clear(tested, x, formats);
+  const Numbers y = secure(tested, x, formats, ot, &outcome);
   for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], expected[i]) << "x = " << x[i];
-  expect_cost_equals(outcome,
-                     [&](CostMeter& meter) { function.cost(meter, std::ssize(x), in, out); });
+  twopc::testing::expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
+    cost_function(meter, tested.function, std::ssize(x), in, out);
+  });
 }
 
 // The first four bytes each of the SHA-256 of what party 0 and party 1 sent, in hexadecimal.
-inline std::string wire_trace(const FixedFunction& function, const Numbers& x, FormatPair formats) {
-  Outcome outcome;
-  secure(function, x, formats, {true, 0}, &outcome);
+inline std::string wire_trace(const TestedFunction& tested, const Numbers& x, FormatPair formats) {
+  twopc::testing::Outcome outcome;
+  secure(tested, x, formats, {true, 0}, &outcome);
   return outcome.record.sent_hash[0].substr(0, 8) + outcome.record.sent_hash[1].substr(0, 8);
 }
 
@@ -97,4 +99,4 @@ inline u64 checksum(std::span<const u64> words) {
   return hash;
 }
 
-}  // namespace privml::testing
+}  // namespace privml::fixed::testing

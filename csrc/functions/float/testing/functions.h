@@ -6,23 +6,24 @@
 #include "functions/float/testing/reference.h"
 #include "twopc/testing/parties.h"
 
-namespace privml {
+namespace privml::floating {
 
 inline void PrintTo(FloatValue v, std::ostream* out) {
   *out << (v.sign ? "-" : "+") << v.mantissa << " * 2^" << v.exponent << (v.zero ? " (zero)" : "");
 }
 
-}  // namespace privml
+}  // namespace privml::floating
 
-namespace privml::testing {
+namespace privml::floating::testing {
 
 using Values = std::vector<FloatValue>;
 
-inline Both<FloatVector> share_floats(const Values& values, FloatFormat f, u64 seed = 1) {
+inline twopc::testing::Both<FloatVector> share_floats(const Values& values, FloatFormat f,
+                                                      u64 seed = 1) {
   std::mt19937_64 random(seed);
   const i64 n = std::ssize(values);
   FloatVector clear(n);
-  Both<FloatVector> shares{FloatVector(n), FloatVector(n)};
+  twopc::testing::Both<FloatVector> shares{FloatVector(n), FloatVector(n)};
   for (i64 i = 0; i < n; ++i) {
     store_value(values[i], f, clear, i);
     shares[0].zero[i] = random() & 1;
@@ -39,7 +40,7 @@ inline Both<FloatVector> share_floats(const Values& values, FloatFormat f, u64 s
   return shares;
 }
 
-inline Values reconstruct_floats(const Both<FloatVector>& shares, FloatFormat f) {
+inline Values reconstruct_floats(const twopc::testing::Both<FloatVector>& shares, FloatFormat f) {
   const i64 n = shares[0].size();
   FloatVector clear(n);
   Values values(n);
@@ -111,19 +112,20 @@ inline Pairs random_pairs(i64 n, FloatFormat f, u64 seed = 1) {
 }
 
 struct BinaryFloat {
-  void (*protocol)(Party&, FloatView, FloatView, FloatFormat, FloatSpan);
+  void (*protocol)(ot::Party&, FloatView, FloatView, FloatFormat, FloatSpan);
   FloatValue (*twin)(FloatValue, FloatValue, FloatFormat);
-  void (*cost)(CostMeter&, i64, FloatFormat);
+  void (*cost)(ot::CostMeter&, i64, FloatFormat);
 };
 
 // Equality with the twin, and of bytes, depth and correlations with the cost.
 inline void expect_equals_twin(const BinaryFloat& operation, const Pairs& pairs, FloatFormat f,
-                               const OtKind& ot = {}) {
+                               const twopc::testing::OtKind& ot = {}) {
   SCOPED_TRACE(::testing::Message() << "(" << f.exponent << ", " << f.mantissa << ")");
   const i64 n = std::ssize(pairs.a);
-  const Both<FloatVector> a = share_floats(pairs.a, f, 3), b = share_floats(pairs.b, f, 4);
-  Both<FloatVector> out{FloatVector(n), FloatVector(n)};
-  const Outcome outcome = run_parties(ot, [&](Party& party) {
+  const twopc::testing::Both<FloatVector> a = share_floats(pairs.a, f, 3),
+                                          b = share_floats(pairs.b, f, 4);
+  twopc::testing::Both<FloatVector> out{FloatVector(n), FloatVector(n)};
+  const twopc::testing::Outcome outcome = twopc::testing::run_parties(ot, [&](ot::Party& party) {
     operation.protocol(party, a[party.rank], b[party.rank], f, out[party.rank]);
   });
   const Values results = reconstruct_floats(out, f);
@@ -131,7 +133,8 @@ inline void expect_equals_twin(const BinaryFloat& operation, const Pairs& pairs,
     ASSERT_EQ(results[i], operation.twin(pairs.a[i], pairs.b[i], f))
         << ::testing::PrintToString(pairs.a[i]) << " and " << ::testing::PrintToString(pairs.b[i]);
   }
-  expect_cost_equals(outcome, [&](CostMeter& meter) { operation.cost(meter, n, f); });
+  twopc::testing::expect_cost_equals(outcome,
+                                     [&](ot::CostMeter& meter) { operation.cost(meter, n, f); });
 }
 
-}  // namespace privml::testing
+}  // namespace privml::floating::testing

@@ -6,7 +6,7 @@
 
 #include "functions/float/value.h"
 
-namespace privml::testing {
+namespace privml::floating::testing {
 
 // Rounded with an unbounded exponent, then flushed or saturated. `exact` must be the real result,
 // or so close to it (within 2^-53) that the rounding to f does not see the difference.
@@ -41,4 +41,4 @@ void for_all_values(FloatFormat f, Body&& body) {
   }
 }
 
-}  // namespace privml::testing
+}  // namespace privml::floating::testing

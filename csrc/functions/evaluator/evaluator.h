@@ -8,13 +8,18 @@
 #pragma once
 
 #include <initializer_list>
+#include <span>
 #include <vector>
 
-#include "functions/float/shares.h"
+#include "functions/evaluator/shares.h"
+#include "twopc/product/addition_formula.h"
 #include "twopc/product/multiplication.h"
 #include "twopc/product/word_product.h"
 
-namespace privml {
+namespace privml::functions {
+
+// Half of 2^shift; nothing is rounded if nothing is dropped.
+constexpr u64 half_of(int shift) { return shift > 0 ? u64{1} << (shift - 1) : 0; }
 
 // Carries of shares of numbers of `bits` bits, all from one comparison.
 struct Carries {
@@ -40,8 +45,8 @@ struct Selected {
 
 class Evaluator {
  public:
-  Evaluator(Party& party, i64 n) : n(n), party_(&party) {}
-  Evaluator(CostMeter& meter, i64 n) : n(n), meter_(&meter) {}
+  Evaluator(ot::Party& party, i64 n) : n(n), party_(&party) {}
+  Evaluator(ot::CostMeter& meter, i64 n) : n(n), meter_(&meter) {}
 
   const i64 n;  // numbers that this call works on
 
@@ -70,13 +75,17 @@ class Evaluator {
     local(count, [&](i64 i) { out[i] = body(i) & 1; });
     return out;
   }
-  FloatShares load(FloatView a, FloatFormat f, i64 begin) const;
-  void store(const FloatShares& a, FloatSpan out, i64 begin) const;
+  // The n words from `begin` on; and back, of which the low `width` bits count.
+  RingShares load(std::span<const u64> words, i64 begin) const;
+  void store(const RingShares& words, int width, std::span<u64> out, i64 begin) const;
 
   // bit_products.h
   BitShares and_bits(const BitShares& a, const BitShares& b);
   BitShares or_bits(const BitShares& a, const BitShares& b);
   BitShares negated(BitShares a) const;  // local
+  // Local: x + c, -x.
+  RingShares plus(RingShares x, u64 c) const;
+  RingShares negated(const RingShares& x, int width) const;
   // comparison.h
   Carries carries(const RingShares& x, int bits, int split, bool equality);
   BitShares most_significant_bit(const RingShares& x, int bits);
@@ -90,17 +99,21 @@ class Evaluator {
   }
   RingShares select(const BitShares& bits, const RingShares& values, int width);
   RingShares to_ring(const BitShares& bits, int width);
+  // multiplex.h
+  RingShares multiplex(const BitShares& bits, const RingShares& values, int width);
+  // relu.h: max(x, 0), and XOR shares of [x >= 0] if `nonnegative` takes them.
+  RingShares relu(const RingShares& x, int bits, BitShares* nonnegative = nullptr);
   // truncation.h, extension.h, known_msb.h, bounded.h, multiplication.h
   RingShares truncate_reduce(const RingShares& x, int bits, int shift);
+  // floor(x / 2^shift + 1/2) in Z_{2^(bits - shift)}.
+  RingShares round_off(RingShares x, int bits, int shift);
+  RingShares extend_signed(const RingShares& x, int from, int to);
   RingShares extend_nonnegative(const RingShares& x, int from, int to);
   RingShares extend_shared_msb(const RingShares& x, int from, const BitShares& msb, int to);
   RingShares extend_known_msb(const RingShares& x, int from, u8 msb, int to);
   RingShares extend_bounded(const RingShares& x, int bits, u64 bound, int to);
-  RingShares multiply(const RingShares& x, FactorFormat x_format, const RingShares& y,
-                      FactorFormat y_format, int ell, const BitShares* x_msb = nullptr,
-                      const BitShares* y_msb = nullptr);
-  // private_product.h: floor(x / 2) of the unsigned x in Z_{2^bits}, in Z_{2^(bits-1)}.
-  RingShares halve(const RingShares& x, int bits);
+  RingShares multiply(const RingShares& x, twopc::FactorFormat x_format, const RingShares& y,
+                      twopc::FactorFormat y_format, int ell);
   RingShares square(const RingShares& x, int bits);  // x in Z_{2^bits}
   // split.h
   struct Split {
@@ -108,17 +121,19 @@ class Evaluator {
   };
   Split split_number(const RingShares& x, int bits, int shift, int low_bits);
   // word_product.h
-  RingShares word_to_ring(const RingShares& word, WordFormat format, int ell);
+  RingShares word_to_ring(const RingShares& word, twopc::WordFormat format, int ell);
   RingShares multiply_word(const RingShares& factor, int factor_bits, const RingShares& u, int ell);
-  RingShares linear_words(const LinearShape& shape, const RingShares& constant,
+  RingShares linear_words(const twopc::LinearShape& shape, const RingShares& constant,
                           const RingShares& factor, const RingShares& u);
+  // addition_formula.h
+  RingShares addition_formula(const twopc::AdditionFormula& formula, const RingShares& x);
   // lookup.h: table of 2^index_bits entries, XOR-shared result.
   RingShares lookup_xor(std::span<const u64> table, const RingShares& index, int index_bits,
                         int width);
   // nonzero_bit.h: one_hot[i * bits + j]; none set for zero.
   BitShares most_significant_nonzero_bit(const RingShares& x, int bits);
   RingShares one_hot_select(const BitShares& one_hot, std::span<const u64> table);  // local
-  // Any other operation: run(party) or cost(meter).
+  // Any other operation: run(party) or cost(meter); the words that run(party, out) writes.
   template <class Run, class Cost>
   void call(Run&& run, Cost&& cost) {
     if (meter_ != nullptr) {
@@ -126,6 +141,10 @@ class Evaluator {
     } else {
       run(*party_);
     }
+  }
+  template <class Run, class Cost>
+  RingShares result(i64 count, Run&& run, Cost&& cost) {
+    return written<u64>(count, run, cost);
   }
 
  private:
@@ -136,9 +155,19 @@ class Evaluator {
     if (party_ != nullptr) out.values.resize(count);
     return out;
   }
+  template <class T, class Run, class Cost>
+  Shares<T> written(i64 count, Run&& run, Cost&& cost) {
+    Shares<T> out = make<T>(count);
+    if (meter_ != nullptr) {
+      cost(*meter_);
+    } else {
+      run(*party_, std::span<T>(out.values));
+    }
+    return out;
+  }
 
-  Party* party_ = nullptr;
-  CostMeter* meter_ = nullptr;
+  ot::Party* party_ = nullptr;
+  ot::CostMeter* meter_ = nullptr;
 };
 
-}  // namespace privml
+}  // namespace privml::functions

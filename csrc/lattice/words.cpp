@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lattice/wire.h"
+#include "lattice/words.h"
 
 #include <algorithm>
 #include <cstring>
