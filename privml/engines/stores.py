@@ -124,6 +124,12 @@ class Stores(abc.ABC):
         """Gives the session of ``engine``, which ``open`` has made, what its next query needs."""
         raise NotImplementedError
 
+    def settled(self, engine: Engine) -> tuple[int, ...]:
+        """Once a query has computed all its outputs, and before one is opened: public numbers of what it has drawn,
+        which both parties must have alike. ProtocolError if it was not all that it had from the store. Where checks
+        tell on their own that the parties draw alike there is nothing to say."""
+        return ()
+
     def products(self, program: Any, shapes: Any, spec: SessionSpec, queries: int) -> tuple[Any, ...]:
         """Those that are prepared for ``queries`` queries on inputs of these shapes; with the weights if the program
         has them."""

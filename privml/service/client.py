@@ -217,7 +217,9 @@ class ClientSession:
         program = self._service.program
         report_nodes(session, program, query.shapes, query.progress)
         session.reserve(terms.stock)
-        revealed = (reveal(output, to=INPUT_OWNER) for output in program.results(session, *query.inputs))
+        results = program.results(session, *query.inputs)
+        terms.settle(session)
+        revealed = (reveal(output, to=INPUT_OWNER) for output in results)
         return tuple(value for value in revealed if value is not None)
 
     def _request_next(self, session: Session, held: Terms, query: _Query) -> Terms:

@@ -118,6 +118,13 @@ class Terms:
         elif stores is not None:
             stores.hold(engine, self.supply.take() if self.spec.prepared else {}, self.spec)
 
+    def settle(self, session: Session) -> None:
+        """Once all outputs of the query are computed, and before one is opened: that both parties have used what was
+        allotted to it, and alike. ProtocolError, or ProgramsDiffer where outputs are opened."""
+        store = self.service.preprocessing
+        if self.allotment is not None and store is not None:
+            session.step("what it has drawn from the store", *store.stores.settled(session.engines.whole))
+
     def prepare(self, session: Session) -> Snapshot:
         """Prepares products of further queries of the same shapes; returns what that cost this party."""
         if self.allowance.prepare == 0:

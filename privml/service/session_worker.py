@@ -153,7 +153,9 @@ def answer_queries(
 def _run(session: Session, service: Service, terms: Terms, progress: Progress | None) -> None:
     report_nodes(session, service.program, terms.shapes, progress)
     session.reserve(terms.stock)
-    for output in service.program.results(session, *terms.shapes[: len(service.program.inputs)]):
+    results = service.program.results(session, *terms.shapes[: len(service.program.inputs)])
+    terms.settle(session)
+    for output in results:
         reveal(output, to=INPUT_OWNER)
 
 

@@ -17,15 +17,18 @@ from store_pairs import INPUT, altered, answer, assert_right, filled, killed_in_
 
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
+from privml.engines.twopc.stores import TwoPartyStores
 from privml.errors import (
     ConfigError,
     HandshakeMismatch,
     InvalidInput,
     PeerDisconnected,
     PrivmlError,
+    ProgramsDiffer,
     ProtocolError,
     StoreError,
 )
+from privml.service import session_worker
 from privml.service.negotiation import needed
 from privml.service.options import Capacity
 from privml.session.preprocessing import StoreHalf
@@ -122,6 +125,43 @@ def test_a_store_is_as_secure_as_demanded(program, stores):
         serve(program, "127.0.0.1:0", ot=malicious, preprocessing=ours)
     with half(program, stores, 1) as theirs, pytest.raises(ConfigError, match="semi_honest"):
         query(program, "127.0.0.1:1", INPUT, ot=malicious, preprocessing=theirs)
+
+
+def test_what_was_allotted_is_drawn_to_the_last_transfer(program, stores, monkeypatch):
+    """Both parties have a build that reckons with one transfer more than it draws."""
+    need, opened = TwoPartyStores.need, []
+
+    def one_more(self, *args):
+        right = need(self, *args)
+        drawn = replace(right.drawn, from0=right.drawn.from0 + 1)
+        return replace(right, counts={**right.counts, "from 0": drawn.from0}, drawn=drawn)
+
+    monkeypatch.setattr(TwoPartyStores, "need", one_more)
+    monkeypatch.setattr(session_worker, "reveal", lambda *args, **options: opened.append(args))
+    with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
+        served, got = answer(program, ours, theirs)
+    assert "not drawn all" in served and isinstance(got, (ProtocolError, PeerDisconnected)) and not opened
+
+
+def test_parties_that_have_drawn_differently_open_nothing(program, stores, monkeypatch):
+    settled = TwoPartyStores.settled
+    monkeypatch.setattr(TwoPartyStores, "settled", lambda self, engine: (*settled(self, engine), engine.rank))
+    with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
+        _, got = answer(program, ours, theirs)
+    assert isinstance(got, ProgramsDiffer) and "what it has drawn from the store" in str(got)
+
+
+def test_a_session_that_was_allotted_too_little_ends(program, stores, monkeypatch):
+    open_ = TwoPartyStores.open
+
+    def one_less(self, channels, rank, spec, stock, right):
+        drawn = replace(right.drawn, from0=right.drawn.from0 - (rank == 0))
+        return open_(self, channels, rank, spec, stock, replace(right, drawn=drawn))
+
+    monkeypatch.setattr(TwoPartyStores, "open", one_less)
+    with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
+        served, got = answer(program, ours, theirs)
+    assert "from the store are used up" in served and isinstance(got, PeerDisconnected)
 
 
 def test_stores_of_two_pairs_do_not_fit(program, stores, tmp_path):

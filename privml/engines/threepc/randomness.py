@@ -13,22 +13,27 @@ from privml.engines.shape_tensor import zeros
 from privml.engines.threepc import kernels_cpu
 
 KEY_BYTES = 32
+# Odd, so that the order of draws counts.
+_FACTOR = 6364136223846793005
 
 
 class Stream:
-    """One pairwise key. Every draw takes whole blocks from the public counter on, so that no byte serves twice."""
+    """One pairwise key. Every draw takes whole blocks from the public counter on, so that no byte serves twice.
+    ``trail``: a public number below 2^64 that two ends have alike if they have drawn the same amounts in one order."""
 
     def __init__(self, key: bytes, kernels: Any = kernels_cpu) -> None:
         if len(key) != KEY_BYTES:
             raise ValueError(f"a key has {KEY_BYTES} bytes, got {len(key)}")
         self._key = np.frombuffer(key, dtype=np.uint8).copy()
         self._kernels = kernels
-        self._counter = 0
+        self._counter = self.trail = 0
 
     def region(self, blocks: int) -> tuple[np.ndarray, int]:
         """(key, first block) of ``blocks`` blocks that were not used before."""
         start = self._counter
         self._counter += blocks
+        if blocks:
+            self.trail = (self.trail * _FACTOR + blocks) % (1 << 64)
         return self._key, start
 
     def words(self, shape: Sequence[int], bits: int) -> torch.Tensor:

@@ -3,7 +3,9 @@
 
 An entry serves one query. It has the keys of three streams, which serve nothing else: of what a party draws alike with
 the dealer, with the other computing party, and of what all three draw alike; at party 0 also all that the dealer has
-sent. The dealer runs the program on these streams as it does beside a query, and keeps nothing.
+sent, and in the end how far each stream has come, by which both parties see before they open an output whether they
+have used the entry as it was dealt. The dealer runs the program on these streams as it does beside a query, and keeps
+nothing.
 
 The weights of party 0 may be kept with all entries: then their mask comes from a stream of its own, the same for every
 query, and party 1 keeps m = w + r. Nothing is revealed by that. Party 1 sees m once, and the weights of a store never
@@ -17,6 +19,7 @@ import contextlib
 import hashlib
 import hmac
 import math
+import struct
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -34,11 +37,20 @@ from privml.errors import ConfigError, ProtocolError
 WEIGHTS_OWNER = 0
 # Of all keys of an entry.
 KEYS_BYTES = 3 * KEY_BYTES
+# What an entry of party 0 ends with: how far the streams of party 0, of party 1, of all three and of the weights' masks
+# have come at the dealer.
+_ENDS = struct.Struct("<4Q")
+ENDS_BYTES = _ENDS.size
 _PROOF_BYTES = 32
 _PROOFS = [Message(0, 1, _PROOF_BYTES), Message(1, 0, _PROOF_BYTES)]
 NEEDS_DEALER = (
     "this program needs the dealer while it runs, for inputs that all parties learn or for "
     "engine.comparison=few_rounds in wide rings: nothing can be dealt ahead of its queries"
+)
+OUT_OF_STEP = (
+    "the query has not used its entry of the store as it was dealt: the dealer has another build of privml, which "
+    "draws differently; nothing was revealed. Install one build at all three, and make another store with `privml "
+    "preprocess`"
 )
 
 
@@ -92,6 +104,16 @@ class KeptWeights:
             party.talk([Message(0, 1, size)], {1: party.kernels.pack(m, bits)}, "preprocess")
         return m, mask
 
+    @property
+    def trail(self) -> int:
+        """Of the masks' stream; see ``Stream``."""
+        return 0 if self._stream is None else self._stream.trail
+
+    @property
+    def left(self) -> int:
+        """Bytes of weights at party 1 that did not enter."""
+        return len(self.known) - self._place
+
     def wipe(self) -> None:
         """Forgets the key of the masks."""
         if self._stream is not None:
@@ -144,6 +166,7 @@ def dealing_ahead(engine: ThreePartyEngine, query: int, kept: bool) -> Iterator[
     try:
         yield
         party.drain()
+        ends = _ENDS.pack(*(party.streams[rank].trail for rank in range(3)), _trail_of_weights(party))
     finally:
         for stream in party.streams.values():
             stream.wipe()
@@ -151,15 +174,21 @@ def dealing_ahead(engine: ThreePartyEngine, query: int, kept: bool) -> Iterator[
             party.weights.wipe()
         party.links, party.streams, party.weights = links, streams, None
     assert isinstance(links, Links)
-    links.send_ahead(np.concatenate([*collected.payloads, np.empty(0, np.uint8)]))
+    links.send_ahead(np.concatenate([*collected.payloads, np.frombuffer(ends, np.uint8)]))
+
+
+def _trail_of_weights(party: Party) -> int:
+    return 0 if party.weights is None else party.weights.trail
 
 
 # ---- sessions on a store
 class StoredLinks(Links):
-    """To the other computing party alone; what a dealer would deal was dealt before."""
+    """To the other computing party alone; what a dealer would deal was dealt before. ``ends``: of the streams, at party
+    0; see ``dealing_ahead``."""
 
-    def __init__(self, rank: int, channel: Any, dealt: bytes) -> None:
+    def __init__(self, rank: int, channel: Any, dealt: bytes, ends: tuple[int, ...] = ()) -> None:
         super().__init__(rank, {1 - rank: channel}, None)
+        self.ends = ends
         self._stock, self._place = np.frombuffer(bytearray(dealt), np.uint8), 0
 
     @property
@@ -208,6 +237,37 @@ def prove_entry(links: StoredLinks, keys: Mapping[int, bytes]) -> None:
             "the other party's half of the store holds another entry here, or it is no half of this store: nothing was "
             "sent that depends on the inputs; make another store with `privml preprocess` at both parties"
         )
+
+
+def opened_entry(rank: int, channel: Any, entry: bytes) -> tuple[StoredLinks, dict[int, bytes]] | None:
+    """The links and keys of an entry of party ``rank``; None if it is too short for one."""
+    least = KEYS_BYTES + (ENDS_BYTES if rank == 0 else 0)
+    if len(entry) < least:
+        return None
+    keys, rest = unpacked_keys(entry), entry[KEYS_BYTES:]
+    if rank != 0:
+        return StoredLinks(rank, channel, rest), keys
+    return StoredLinks(rank, channel, rest[:-ENDS_BYTES], _ENDS.unpack(rest[-ENDS_BYTES:])), keys
+
+
+def settled(party: Party) -> tuple[int, ...]:
+    """Once all outputs are computed, and before one is opened: how far the streams that party 1 draws from have come,
+    at party 0 with the dealer as the entry says. The two must have it alike. ProtocolError if this party itself has not
+    used its entry to the end, as it was dealt."""
+    links, weights = party.links, party.weights
+    assert isinstance(links, StoredLinks)
+    with_dealer, of_all, with_peer = (party.streams[rank].trail for rank in (DEALER, party.rank, 1 - party.rank))
+    fits = links.left == 0
+    if party.rank == 0:
+        of_0, of_1, common, of_weights = links.ends
+        fits = fits and (with_dealer, of_all, _trail_of_weights(party)) == (of_0, common, of_weights)
+        with_dealer = of_1
+    elif weights is not None:
+        fits = fits and weights.left == 0
+    if not fits:
+        links.close()
+        raise ProtocolError(OUT_OF_STEP)
+    return with_dealer, of_all, with_peer
 
 
 def _proof(keys: Mapping[int, bytes], rank: int, own: int) -> np.ndarray:

@@ -20,18 +20,19 @@ from privml.engines.threepc.keys import derived
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.randomness import Stream
 from privml.engines.threepc.stored import (
+    ENDS_BYTES,
     KEYS_BYTES,
     NEEDS_DEALER,
     KeptWeights,
-    StoredLinks,
     dealing_ahead,
+    opened_entry,
     packed_keys,
     prove_entry,
     query_keys,
-    unpacked_keys,
+    settled,
     weights_key,
 )
-from privml.errors import ConfigError, CorruptFile, PeerDisconnected
+from privml.errors import ConfigError, CorruptFile, PeerDisconnected, SecurityAbort
 from privml.version import VERSION
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class ThreePartyStores(Stores):
         dealt, online = program.dealt(shapes, spec)
         if online:
             raise ConfigError(NEEDS_DEALER)
-        return (Kind(_shapes_text(shapes), 1, KEYS_BYTES + (dealt if rank == 0 else 0)),)
+        return (Kind(_shapes_text(shapes), 1, KEYS_BYTES + (dealt + ENDS_BYTES if rank == 0 else 0)),)
 
     def need(self, program: Any, shapes: Any, spec: SessionSpec) -> Need:
         return Need({_shapes_text(shapes): 1})
@@ -110,6 +111,10 @@ class ThreePartyStores(Stores):
                 entry += party.links.receive_ahead(kind.bytes - KEYS_BYTES).tobytes()  # type: ignore[union-attr]
             except PeerDisconnected as error:
                 writer.stop(f"the dealer is gone: {error}")
+            except SecurityAbort as error:
+                raise SecurityAbort(
+                    f"{error}, or the dealer has another build of privml and deals another number of bytes"
+                ) from None
         writer.put(0, writer.seal.seal(entry, writer.next_context(0)))
 
     def dealing(self, engine: ThreePartyEngine, query: int, kept: bool) -> AbstractContextManager[None]:
@@ -128,9 +133,10 @@ class ThreePartyStores(Stores):
     ) -> ThreePartyEngine:
         chunk = next(stock.chunks)
         entry = stock.seal.open(chunk.sealed, chunk.context)
-        if entry is None or len(entry) < KEYS_BYTES:
+        opened = None if entry is None else opened_entry(rank, channels[0], entry)
+        if opened is None:
             raise stock.altered(chunk)
-        links, keys = StoredLinks(rank, channels[0], entry[KEYS_BYTES:]), unpacked_keys(entry)
+        links, keys = opened
         prove_entry(links, keys)
         kernels, config = kernels_for(spec.engine.device), spec.engine
         streams = {peer: Stream(key, kernels) for peer, key in keys.items()}
@@ -140,6 +146,9 @@ class ThreePartyStores(Stores):
         engine = ThreePartyEngine(party, config.truncation)
         engine.transcript_keys = {1 - rank: derived(keys[1 - rank], b"transcript")}
         return engine
+
+    def settled(self, engine: ThreePartyEngine) -> tuple[int, ...]:
+        return settled(engine.party)
 
     @staticmethod
     def _weights(rank: int, stock: Stock, kernels: Any) -> KeptWeights:

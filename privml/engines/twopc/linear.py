@@ -420,7 +420,8 @@ class Lane:
 class Record:
     """What the lanes of a session have in common: how its products are made, what both parties keep for those of a
     place, how products were made, by lane, and what is prepared for its query. ``wanted``: a list that products with
-    weights of party 0 are added to, where a meter looks for them; ``lanes``: how many there are."""
+    weights of party 0 are added to, where a meter looks for them; ``lanes``: how many there are; ``given``: the
+    transfers that each lane has got from a store so far, by the sender's rank."""
 
     linear: Linear
     lanes: int = 1
@@ -428,6 +429,7 @@ class Record:
     made: dict[int, Counter[str]] = field(default_factory=dict)
     prepared: dict[str, Any] = field(default_factory=dict)
     wanted: list[Wanted] | None = None
+    given: Counter[tuple[int, int]] = field(default_factory=Counter)
     of_lanes: dict[int, Lane] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -14,7 +14,7 @@ from privml.engines.twopc.engine import TwoPartyEngine
 from privml.engines.twopc.linear import Wanted
 from privml.engines.twopc.preparation import found, kind_name, kind_of, pieces, place_of, worthwhile
 from privml.engines.twopc.session import engine_on, linear_of, meter
-from privml.errors import ConfigError
+from privml.errors import ConfigError, ProtocolError
 
 if TYPE_CHECKING:
     from privml.session.preprocessing import JointWriter
@@ -27,6 +27,16 @@ DIRECTIONS = (0, 1)
 def transfers(from0: int, from1: int) -> tuple[Kind, ...]:
     """Both directions of transfers, named by the sender's rank."""
     return Kind("from 0", from0), Kind("from 1", from1)
+
+
+def drawn_by(engine: TwoPartyEngine) -> dict[tuple[int, int], int]:
+    """Transfers that a session has spent so far, by lane and the sender's rank."""
+    drawn = {}
+    for index in range(engine.lanes):
+        counts = engine.session.lane(index).counters()
+        roles = counts["cots_as_sender"], counts["cots_as_receiver"]
+        drawn |= {(index, sender): roles[sender != engine.rank] for sender in DIRECTIONS}
+    return drawn
 
 
 class TwoPartyStores(Stores):
@@ -99,7 +109,17 @@ class TwoPartyStores(Stores):
         engine.hold(products, linear_of(spec))
         for index, lane in enumerate(need.drawn.lanes):
             for direction, count in enumerate((lane.from0, lane.from1)):
+                engine.record.given[index, direction] += count
                 stocks[direction].give(engine.session.lane(index), direction == engine.rank, count)
+
+    def settled(self, engine: TwoPartyEngine) -> tuple[int, ...]:
+        drawn, record = drawn_by(engine), engine.record
+        if record.prepared or any(drawn[place] != record.given[place] for place in drawn):
+            raise ProtocolError(
+                "the query has not drawn all that it was allotted in the store; nothing was revealed. Install one "
+                "build of privml at both parties, and make another store with `privml preprocess`"
+            )
+        return tuple(drawn.values())
 
     def products(self, program: Any, shapes: Any, spec: SessionSpec, queries: int) -> tuple[Wanted, ...]:
         linear = linear_of(replace(spec, prepared=frozenset()))
