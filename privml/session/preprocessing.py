@@ -103,6 +103,9 @@ class StoreHalf:
     def check(self, spec: SessionSpec) -> None:
         """ConfigError if sessions of ``spec`` cannot use it."""
         header, engine = self.store.header, spec.backend
+        if spec.test_seed is not None or spec.ot.provider == "ideal":
+            what = "ot=ideal" if spec.test_seed is None else f"test_seed={spec.test_seed}"
+            raise ConfigError(f"{what}: sessions on the {self.store} draw what is in it; leave out one of them")
         if header.engine != engine.name:
             raise ConfigError(f"the {self.store} was made for engine={header.engine}, not for engine={engine.name}")
         if spec.ot.security != self.ot.security:

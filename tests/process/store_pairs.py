@@ -18,8 +18,17 @@ from services import preprocess, query, serve
 from small_network import Net
 
 from privml.errors import PrivmlError
+from privml.service.options import Hooks
 
 INPUT = torch.tensor([[0.5, -1.0, 0.25, 2.0], [1.0, 1.0, -1.0, 0.0]])
+
+
+def _listens(port):
+    raise AssertionError(f"the server listens on port {port}")
+
+
+# Of a server that must end before.
+LISTENS_NOT = Hooks(on_listening=_listens)
 
 
 def both(server, client):

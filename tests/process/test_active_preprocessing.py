@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from services import preprocess, serve
 from small_network import converted
 from store_pairs import (
     INPUT,
+    LISTENS_NOT,
     altered,
     answer,
     assert_right,
@@ -33,6 +35,7 @@ from privml.errors import (
     SecurityAbort,
     StoreError,
 )
+from privml.service import server
 from privml.service.negotiation import needed
 from privml.session.preprocessing import Allotment, StoreHalf
 from privml.spec import SessionSpec, engine
@@ -134,6 +137,12 @@ def test_each_query_has_a_key_and_correlations_of_its_own(program, made):
                     seen.setdefault(each.name, []).append(plain)
             for name, contents in seen.items():
                 assert len(contents) == len(set(contents)) >= 2, name
+
+
+def test_a_store_and_a_seed_contradict_each_other(program, stores):
+    seeded = replace(SessionSpec.of("active", **ACTIVE), test_seed=7)
+    with half(program, stores, 0) as ours, pytest.raises(ConfigError, match="test_seed=7"):
+        server.serve(program, "127.0.0.1:0", seeded, preprocessing=ours, hooks=LISTENS_NOT)
 
 
 def test_what_does_not_suffice_is_made_where_that_is_allowed(program, stores):

@@ -16,7 +16,7 @@ import services
 import torch
 from services import deal, preprocess, serve
 from small_network import converted
-from store_pairs import INPUT, altered, answer, assert_right, both, copied, killed_in_a_query, order
+from store_pairs import INPUT, LISTENS_NOT, altered, answer, assert_right, both, copied, killed_in_a_query, order
 
 import privml
 from privml.engines.threepc import stored
@@ -33,7 +33,7 @@ from privml.errors import (
     StoreError,
 )
 from privml.program import Program
-from privml.service import session_worker
+from privml.service import server, session_worker
 from privml.service.events import Stop
 from privml.service.negotiation import needed
 from privml.session.preprocessing import Allotment, StoreHalf
@@ -527,6 +527,15 @@ def test_a_dealer_that_deals_more_or_less_than_expected_fills_no_store(program, 
     assert all(isinstance(each, PrivmlError) for each in outcomes), outcomes
     assert "another build" in str(outcomes[0])
     assert not (tmp_path / "0").exists() and not (tmp_path / "1").exists()
+
+
+def test_a_store_and_a_seed_contradict_each_other(program, halves):
+    seeded = replace(SPEC, test_seed=7)
+    with half(program, halves, 0) as ours, half(program, halves, 1) as theirs:
+        with pytest.raises(ConfigError, match="test_seed=7"):
+            server.serve(program, "127.0.0.1:0", seeded, preprocessing=ours, hooks=LISTENS_NOT)
+        with pytest.raises(ConfigError, match="test_seed=7"):
+            privml.Client(program, "127.0.0.1:1", seeded, preprocessing=theirs)
 
 
 def test_an_entry_that_is_too_short_ends_the_query(program):

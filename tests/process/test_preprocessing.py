@@ -13,8 +13,9 @@ import torch
 from running import Running
 from services import preprocess, query, serve
 from small_network import Net
-from store_pairs import INPUT, altered, answer, assert_right, filled, killed_in_a_query, make, order
+from store_pairs import INPUT, LISTENS_NOT, altered, answer, assert_right, filled, killed_in_a_query, make, order
 
+from privml import Client
 from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.engines.twopc.stores import TwoPartyStores
@@ -28,7 +29,7 @@ from privml.errors import (
     ProtocolError,
     StoreError,
 )
-from privml.service import session_worker
+from privml.service import server, session_worker
 from privml.service.negotiation import needed
 from privml.service.options import Capacity
 from privml.session.preprocessing import StoreHalf
@@ -125,6 +126,17 @@ def test_a_store_is_as_secure_as_demanded(program, stores):
         serve(program, "127.0.0.1:0", ot=malicious, preprocessing=ours)
     with half(program, stores, 1) as theirs, pytest.raises(ConfigError, match="semi_honest"):
         query(program, "127.0.0.1:1", INPUT, ot=malicious, preprocessing=theirs)
+
+
+@pytest.mark.parametrize("spec,words", [
+    (SessionSpec(test_seed=7), "test_seed=7"), (SessionSpec(ot=OtChoice("ideal")), "ot=ideal"),
+])  # fmt: skip
+def test_a_store_and_what_gives_no_security_contradict_each_other(program, stores, spec, words):
+    with half(program, stores, 0) as ours, half(program, stores, 1) as theirs:
+        with pytest.raises(ConfigError, match=words):
+            server.serve(program, "127.0.0.1:0", spec, preprocessing=ours, hooks=LISTENS_NOT)
+        with pytest.raises(ConfigError, match=words):
+            Client(program, "127.0.0.1:1", spec, preprocessing=theirs)
 
 
 def test_what_was_allotted_is_drawn_to_the_last_transfer(program, stores, monkeypatch):
