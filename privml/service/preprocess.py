@@ -33,7 +33,7 @@ from privml.session.preprocessing import JointWriter, Stopped
 from privml.session.session import EngineOpener, Settings, engine_opener, interruptible, load_torch, open_session
 from privml.spec import LinkProfile, SessionSpec
 from privml.store.key import default_key_file
-from privml.store.layout import Header
+from privml.store.layout import Header, check_kinds
 from privml.store.writer import StoreWriter, bytes_needed, check_space
 
 SERVER, CLIENT = 0, 1
@@ -102,6 +102,7 @@ class Order:
         """Of party ``rank``; ``prepared``: see ``prepared``."""
         ot, size, shapes = self.ot, (self.batch, self.count), self.program.shapes(self.batch)
         kinds = self.stores.kinds(self.program, shapes, self.spec, rank, prepared)
+        check_kinds(kinds)
         link = self.spec.expected_link
         named = (link.delay_ms, link.bandwidth_mbps) if self.backend.uses_link(self.spec) else ()
         return Header(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -32,6 +33,8 @@ AHEAD = (
     "a copy, or the client sends a wrong position. Nothing was used; make another store with `privml preprocess` at "
     "both parties"
 )
+# Characters of two lists of shapes that an error names as they are.
+_LONGEST_LISTS = 160
 HalfType = TypeVar("HalfType", bound="StoreHalf")
 
 
@@ -192,7 +195,7 @@ class StoreHalf:
             lacking = self._lacking(need)
             made = f"was made for queries of {header.batch} input(s)"
             if lacking and self.stores.exact:
-                return f"was dealt for inputs of {header.kinds[0].name} alone, not of {lacking[0]}"
+                return f"was dealt for {_difference(header.kinds[0].name, lacking[0])}"
             return f"{made}, which draw fewer {lacking[0]}" if lacking else "is used up"
         rows = zip(header.kinds, self._numbers(need), self.store.left(), strict=True)
         short = [f"{want:,} of {kind.name!r}, {left:,} are left" for kind, want, left in rows if want > left]
@@ -231,6 +234,15 @@ class StoreHalf:
 
     def __str__(self) -> str:
         return f"{self.store}, {self.store.queries_left} queries left"
+
+
+def _difference(made: str, asked: str) -> str:
+    """Between two lists of shapes: both, or of long ones the first that differ."""
+    if len(made) + len(asked) <= _LONGEST_LISTS:
+        return f"inputs of {made} alone, not of {asked}"
+    pairs = enumerate(zip_longest(made.split(), asked.split(), fillvalue="nothing"), start=1)
+    number, (ours, theirs) = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
+    return f"input {number} of {ours} alone, not of {theirs}"
 
 
 class Stopped(Exception):

@@ -15,17 +15,30 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from privml.engines.stores import Kind
-from privml.errors import CorruptFile
+from privml.errors import ConfigError, CorruptFile
 
-FORMAT = 5
+FORMAT = 6
 MAGIC = b"privml store\x00\x01\r\n"
 BLOCK_BYTES = 16
 # Correlations of 16 bytes in the largest chunk: 4 MiB.
 LARGEST_CHUNK = 1 << 18
 LARGEST_COUNT = 1 << 48
 LARGEST_BYTES = 1 << 36
-MOST_KINDS = 128
-LONGEST_TEXT = 256
+# As many as a message that names a position has room for; their files have numbers of three digits.
+MOST_KINDS = 512
+# Longer than the shapes of any query that can be announced.
+LONGEST_TEXT = 1 << 14
+
+
+def check_kinds(kinds: Sequence[Kind]) -> None:
+    """ConfigError for kinds of which no store can be made."""
+    if len(kinds) > MOST_KINDS:
+        raise ConfigError(
+            f"a query of this program draws {len(kinds)} kinds of correlations, a store holds {MOST_KINDS}"
+        )
+    longest = max(len(kind.name) for kind in kinds)
+    if longest > LONGEST_TEXT:
+        raise ConfigError(f"the name of a correlation has {longest} characters, in a store at most {LONGEST_TEXT}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -352,6 +352,28 @@ def test_other_shapes_are_named(program, halves):
             assert ours.store.queries_left == theirs.store.queries_left == COUNT, "nothing was used"
 
 
+class Many(torch.nn.Module):
+    """Of so many inputs that their shapes are a long text."""
+
+    inputs = 70
+
+    def forward(self, *values):
+        return torch.relu(sum(values))
+
+
+def test_long_lists_of_shapes(tmp_path):
+    values = tuple(torch.full((2, 4), float(i % 5)) for i in range(Many.inputs))
+    program = privml.convert(Many().eval(), calibration=values)
+    filled(program, tmp_path, count=1)
+    other = (*values[:-1], torch.zeros(2, 4))
+    with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
+        assert len(ours.store.header.kinds[0].name) > 256
+        _, got = ask(program, ours, theirs, tuple(value[:1] for value in values))
+        assert isinstance(got, StoreError) and "input 1 of 2x4 alone, not of 1x4" in str(got)
+        _, got = ask(program, ours, theirs, other)
+    assert (got.outputs[0] - sum(other).relu()).abs().max() < 0.05
+
+
 def test_other_weights_are_refused(program, halves):
     other = Program(program.body, {name: value + 1 for name, value in program.weights.items()})
     with half(program, halves, 0) as ours, pytest.raises(StoreError, match="other weights"):

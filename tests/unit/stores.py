@@ -31,7 +31,7 @@ def header(rank=0, store="ab" * 16, **fields):
 
 
 def content(kind, chunk, size, each=BLOCK_BYTES):
-    return bytes([kind, chunk]) * (size * each // 2)
+    return bytes([kind % 256, chunk]) * (size * each // 2)
 
 
 def write(folder, key, **fields):

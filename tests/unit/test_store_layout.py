@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stores import CHUNK, header
+from stores import CHUNK, header, write
 
 from privml.engines.twopc.stores import transfers
-from privml.errors import CorruptFile, StoreError
+from privml.errors import ConfigError, CorruptFile, StoreError
+from privml.session.agreement import LENGTH_LIMIT
 from privml.store import layout
 from privml.store.layout import Kind
+from privml.store.store import Store
 from privml.store.writer import bytes_needed, check_space
 
 
@@ -52,3 +56,19 @@ def test_too_small_a_disk_is_noticed_before(tmp_path):
     with pytest.raises(StoreError, match="needs"):
         check_space(tmp_path / "not" / "there", huge)
     check_space(tmp_path, header())
+
+
+def test_as_many_kinds_as_a_message_names(tmp_path, key):
+    kinds = tuple(Kind("x" * 300 + str(index), 1) for index in range(layout.MOST_KINDS))
+    layout.check_kinds(kinds)
+    with Store(write(tmp_path / "store", key, queries=1, kinds=kinds), key) as store:
+        assert len(list(store.take_query(0))) == len(kinds) and store.queries_left == 0
+    assert len(json.dumps([999_999] * len(kinds), separators=(",", ":"))) < LENGTH_LIMIT
+
+
+@pytest.mark.parametrize("kinds", [
+    tuple(Kind(str(index), 1) for index in range(layout.MOST_KINDS + 1)), (Kind("x" * (layout.LONGEST_TEXT + 1), 1),),
+])  # fmt: skip
+def test_what_no_store_can_hold_is_told_before_anything_is_made(kinds):
+    with pytest.raises(ConfigError, match="in a store at most|a store holds"):
+        layout.check_kinds(kinds)
