@@ -14,7 +14,7 @@ from torch import fx
 
 from privml.errors import ConfigError, InvalidInput, UnsupportedOperator
 from privml.graph.adapted import adapt, parameters_of
-from privml.graph.batches import Batch, batch_of
+from privml.graph.batches import Batch, batch_of, fixed_batch
 from privml.graph.blame import no_output, quiet_torch
 from privml.graph.declared import (
     LOOKED,
@@ -142,7 +142,8 @@ def convert(
     examples = batch_of(example_inputs, parameters)
     if declared and parameters is None and not isinstance(model, torch.nn.Module):
         data, examples = (completed(each, *_inputs_of(model), declared) for each in (data, examples))
-    examples = examples if examples.tensors else data.first_row()
+    own = not examples.tensors
+    examples = data.first_rows() if own else examples
     data = data if data.tensors else examples
     if parameters is None and data.names is not None and not isinstance(model, torch.nn.Module):
         names, _ = _inputs_of(model)
@@ -166,6 +167,12 @@ def convert(
         varying = sizes(len(declared), chosen.generate)
     else:
         module = _module_of(model, examples, data, chosen)
+        batch = fixed_batch(getattr(module, "input_shapes", ())) if parameters is None else None
+        if batch is not None and batch > 1 and data.rows:  # a file's queries have so many rows
+            data = data.in_batches(batch)
+            if own:
+                examples = data.first_rows(batch)
+                module = _module_of(model, examples, data, chosen)
     known = getattr(module, "input_names", None if varying else data.names or parameters)
     order = None if known is None else list(known)[: len(data.tensors)]
     examples, lengths, declared = (examples, {}, declared) if varying else growing(examples, declared, order)

@@ -31,10 +31,31 @@ class Batch:
             raise InvalidInput(f"the model takes the inputs {', '.join(names)}, got {', '.join(self.names)}")
         return Batch(tuple(self.tensors[self.names.index(name)] for name in names))
 
-    def first_row(self) -> Batch:
-        """One row of each input if all have equally many, else everything."""
-        rows = {x.shape[0] if x.dim() else None for x in self.tensors}
-        return self if len(rows) > 1 or None in rows else Batch(tuple(x[:1] for x in self.tensors), self.names)
+    @property
+    def rows(self) -> int | None:
+        """Of each input; None if they have not equally many."""
+        counts = {x.shape[0] if x.dim() else None for x in self.tensors}
+        return counts.pop() if len(counts) == 1 else None
+
+    def first_rows(self, count: int = 1) -> Batch:
+        """So many rows of each input if all have equally many, else everything."""
+        return self if self.rows is None else Batch(tuple(x[:count] for x in self.tensors), self.names)
+
+    def in_batches(self, size: int) -> Batch:
+        """In whole batches of ``size`` rows: the rows of the last one are repeated until it is full. Everything as it
+        is if the inputs have not equally many rows."""
+        if not self.rows or not self.rows % size:
+            return self
+        places = torch.arange(-(-self.rows // size) * size)
+        last, count = self.rows - self.rows % size, self.rows % size
+        places[last:] = last + (places[last:] - last) % count
+        return Batch(tuple(x[places] for x in self.tensors), self.names)
+
+
+def fixed_batch(shapes: Sequence[Any]) -> int | None:
+    """The size that all inputs of these shapes (None: not known) begin with; None if it may vary or differs."""
+    sizes = {shape[0] if shape else None for shape in shapes}
+    return sizes.pop() if len(sizes) == 1 else None
 
 
 def batch_of(value: Any, parameters: Sequence[str] | None = None) -> Batch:

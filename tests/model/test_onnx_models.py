@@ -16,6 +16,7 @@ from torch import nn
 
 import privml
 from privml.errors import UnsupportedOperator
+from privml.graph.batches import Batch
 from privml.graph.export import export
 from privml.graph.onnx.module import OnnxModule
 
@@ -257,3 +258,40 @@ def test_functions_of_the_model_are_inlined():
     )
     x = torch.randn(2, 3)
     assert_close(results(OnnxModule(model), x), [x + 0.5])
+
+
+def of_two_rows():
+    """A file whose only input has two rows, no more and no fewer."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["products"]),
+        helper.make_node("Relu", ["products"], ["positive"]),
+        helper.make_node("Reshape", ["positive", "shape"], ["y"]),
+    ]
+    weights = np.random.default_rng(3).normal(size=(4, 3)).astype(np.float32)
+    constants = [numpy_helper.from_array(weights, "w"), numpy_helper.from_array(np.array([6]), "shape")]
+    inputs = [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 4])]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, [6])]
+    graph = helper.make_graph(nodes, "two rows", inputs, outputs, constants)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+@pytest.mark.parametrize("rows", [1, 2, 5, 64])
+def test_a_fixed_batch_takes_calibration_of_any_number_of_rows(rows):
+    model, x = of_two_rows(), torch.tensor([[0.5, -1.0, 0.25, 1.0], [1.0, 0.5, -0.5, 0.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        program = privml.convert(model, calibration=torch.cat([x, torch.randn(62, 4)])[:rows])
+    assert [spec.shape for spec in program.inputs] == [(2, 4)]
+    seen = x if rows > 1 else x[[0, 0]]
+    with privml.local(program, engine="plain") as session:
+        assert (session(seen) - runtime(model, seen)[0]).abs().max() < 0.05
+
+
+def test_rows_fill_whole_batches():
+    data = Batch((torch.arange(5), torch.arange(10).view(5, 2)), ("a", "b"))
+    filled = data.in_batches(4)
+    assert filled.tensors[0].tolist() == [0, 1, 2, 3, 4, 4, 4, 4] and filled.names == data.names
+    assert torch.equal(filled.tensors[1][:, 0], 2 * filled.tensors[0])
+    assert data.in_batches(5) is data
+    uneven = Batch((torch.zeros(2), torch.zeros(3)))
+    assert uneven.in_batches(4) is uneven
