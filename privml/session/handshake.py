@@ -3,7 +3,8 @@
 
 Wire layout, the same in every version: 8 bytes magic, 4 bytes little-endian length (at most 4096), then that
 many bytes of JSON, one flat object of strings, integers and nulls. A store's id is sent as a hash of it with the
-sender's rank and nonce: a party that has a half of the store can compare it, and no other party learns the id.
+sender's rank and nonce: a party that has a half of the store can compare it, and no other party learns the id. Who has
+recorded a hello can send it again: so both then send 32 bytes that depend on the store's id and the session's key.
 
 A server or dealer that accepts no session replies in the same frame with an object of one entry instead of its hello:
 ``{"busy": seconds}``, retry after so many seconds; or, a server alone, ``{"moved": "host:port"}``, connect there.
@@ -24,11 +25,12 @@ from privml.session.identity import parse_address
 MAGIC = b"privml\x00\x01"
 LENGTH_LIMIT = 4096
 TEXT_LIMIT = 128
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 # What a server may reply instead of its hello, and the longest time after which it may ask a client to retry.
 BUSY, MOVED = "busy", "moved"
 LONGEST_RETRY = 86_400.0
 _ADDRESS_LIMIT = 300
+_PROOF_BYTES = 32
 
 _FACING_ROLE = {"party": "party", "server": "client", "client": "server", "preprocess": "preprocess"}
 # A dealer is one of three parties and connects to both others, whatever their roles towards each other.
@@ -220,6 +222,24 @@ def _read(channel: ByteChannel, greeted: bool = False) -> dict[str, Any]:
     if not isinstance(hello, dict):
         raise ProtocolError("the peer's hello is not an object")
     return hello
+
+
+def prove_store(channel: ByteChannel, ours: Hello, key: bytes) -> None:
+    """After hellos that name a store: both show that they know its id and the ``key`` that this session's hellos
+    agree on, which who repeats an earlier hello does not. Raises HandshakeMismatch; nothing of the store was used."""
+    if ours.store is None:
+        return
+    channel.write(_store_proof(ours.store, ours.rank, key))
+    channel.flush()
+    if not secrets.compare_digest(channel.read(_PROOF_BYTES), _store_proof(ours.store, 1 - ours.rank, key)):
+        raise HandshakeMismatch(
+            "the peer does not prove that it holds the other half of the store: its hello may be a copy of an earlier "
+            "one; nothing was used"
+        )
+
+
+def _store_proof(store: str, rank: int, key: bytes) -> bytes:
+    return hashlib.blake2b(f"privml store {store} {rank}".encode(), key=key, digest_size=_PROOF_BYTES).digest()
 
 
 def _checked(ours: Hello, theirs: dict[str, Any], peer: int | None) -> Hello:

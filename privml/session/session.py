@@ -22,7 +22,7 @@ from privml.formats import Numerics
 from privml.session.agreement import Fields
 from privml.session.agreement import agree as agree_on
 from privml.session.connections import Link, time_limit
-from privml.session.handshake import DEALER, DEALT_ROLE, Greeting, Hello, answer_hello, shake_hands
+from privml.session.handshake import DEALER, DEALT_ROLE, Greeting, Hello, answer_hello, prove_store, shake_hands
 from privml.session.identity import expect_same_party, refuse_shared_names
 from privml.session.lanes import public_seed, session_key, session_token
 from privml.session.ledger import Ledger, Snapshot
@@ -112,7 +112,8 @@ def open_session(
                 greeting = Greeting(ours, shake_hands(channel, ours))
         else:
             answer_hello(channel, greeting)
-        token = session_token(greeting.ours, greeting.theirs)
+        token, key = (of(greeting.ours, greeting.theirs) for of in (session_token, session_key))
+        prove_store(channel, greeting.ours, key)
         if further > 0:
             link.add(link.join(token, further))
         for each in link.channels:
@@ -123,7 +124,7 @@ def open_session(
             test_seed = common % 2**64  # the correlations' seed, which both parties know
         if opener is None:
             opener = engine_opener(settings)
-        key = session_key(greeting.ours, greeting.theirs) if test_seed is None else seeded_key(test_seed)
+        key = key if test_seed is None else seeded_key(test_seed)
         engine = opener(link.channels, rank, test_seed)
     except BaseException:
         link.close()

@@ -13,7 +13,7 @@ from ports import reserved
 
 import privml
 from privml.errors import HandshakeMismatch
-from privml.session.handshake import MAGIC
+from privml.session.handshake import MAGIC, PROTOCOL_VERSION
 from privml.version import VERSION
 
 
@@ -64,6 +64,6 @@ def test_an_old_peer(rank):
                 ours = executor.submit(privml.connect, 1, connect=address)
                 with listener.accept()[0] as sock:
                     answer = old_party(sock, 0)
-        assert answer["protocol"] == 2, "the old party names both numbers"
-        with pytest.raises(HandshakeMismatch, match="protocol is 2 here and 1 at the peer"):
+        assert answer["protocol"] == PROTOCOL_VERSION, "the old party names both numbers"
+        with pytest.raises(HandshakeMismatch, match=f"protocol is {PROTOCOL_VERSION} here and 1 at the peer"):
             ours.result()

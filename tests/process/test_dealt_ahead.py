@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -35,7 +36,9 @@ from privml.errors import (
 from privml.program import Program
 from privml.service import server, session_worker
 from privml.service.events import Stop
-from privml.service.negotiation import needed
+from privml.service.negotiation import needed, settings_of
+from privml.session.connections import reach
+from privml.session.handshake import _read, _write, message_of
 from privml.session.preprocessing import Allotment, StoreHalf
 from privml.spec import SessionSpec
 from privml.store.store import Store
@@ -395,6 +398,37 @@ def test_halves_that_stand_at_different_queries_go_on_from_the_later(program, ha
         _, got = ask(program, ours, theirs)
         assert torch.equal(got.outputs[0], clear(program))
         assert ours.store.queries_left == theirs.store.queries_left == 1
+
+
+@pytest.mark.parametrize("proof", [b"", bytes(32)], ids=["none", "recorded"])
+def test_a_hello_that_is_sent_again_uses_nothing_up(program, halves, proof):
+    """Who has recorded a session without TLS repeats what its client has sent."""
+    logged = []
+
+    def log(text):
+        logged.append(text)
+        if "ended" in text:
+            raise StopIteration
+
+    def server(told):
+        with contextlib.suppress(StopIteration):
+            serve(program, "127.0.0.1:0", preprocessing=ours, on_listening=told, log=log, **THREE)
+
+    def repeat(address):
+        channel = reach(address, 20.0)
+        _write(channel, recorded)
+        _read(channel)
+        request = json.dumps({"inputs": [[2, 4]], "ahead": False, "position": [0]}).encode()
+        channel.write(proof + len(request).to_bytes(4, "little") + request)
+        channel.flush()
+        with contextlib.suppress(PeerDisconnected):
+            while True:
+                channel.read(1)
+
+    with half(program, halves, 0) as ours, half(program, halves, 1) as theirs:
+        recorded = message_of(settings_of(program, SPEC, theirs).hello(1, "client"))
+        both(server, repeat)
+        assert ours.store.queries_left == COUNT and "HandshakeMismatch" in logged[-1], logged
 
 
 def test_a_half_that_was_restored_from_a_copy(program, halves, tmp_path):

@@ -21,6 +21,7 @@ from privml.session.handshake import (
     Hello,
     answer_busy,
     answer_moved,
+    prove_store,
     receive_hello,
     shake_hands,
     store_mark,
@@ -202,6 +203,21 @@ def test_a_mark_is_its_senders_own(mark):
         channel.flush()
 
     assert isinstance(run_both(party)[0], HandshakeMismatch)
+
+
+@pytest.mark.parametrize("rank, store, key", [
+    (0, STORE, b"s" * 32), (0, OTHER, b"k" * 32), (1, STORE, b"k" * 32),
+], ids=["another session's key", "another store", "its own, sent back"])  # fmt: skip
+def test_a_store_is_proved_for_one_session(rank, store, key):
+    """Party 0 sends what it would have sent elsewhere, or what party 1 sends."""
+    said = {0: (replace(BASE, store=store, rank=rank), key), 1: (replace(FACING, store=STORE), b"k" * 32)}
+    _, error = run_both(lambda rank, channel: prove_store(channel, *said[rank]))
+    assert isinstance(error, HandshakeMismatch) and "nothing was used" in str(error)
+
+
+def test_who_knows_store_and_session_proves_it():
+    hellos = (replace(BASE, store=STORE), replace(FACING, store=STORE))
+    succeed(run_both(lambda rank, channel: prove_store(channel, hellos[rank], b"k" * 32)))
 
 
 # ---- words that come byte by byte
