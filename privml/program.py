@@ -87,7 +87,7 @@ class Program:
         self._plans: Plans = {}
         self._shared = object()  # under which sessions keep these weights as secrets of theirs
         self._held = object()  # under which sessions keep the state
-        self._digest: tuple[object, bytes] | None = None  # of the weights that are shared under that
+        self._digest: tuple[list[Any], list[Any], bytes] | None = None  # of which tensors, in which versions
         if weights is not None:
             self.weights = dict(weights)
 
@@ -189,14 +189,17 @@ class Program:
         return tuple(n.meta["layer"] for n in calls(self.graph) if n.meta["secret"])
 
     def weights_digest(self) -> bytes:
-        """SHA-256 of the weights, which are known here; to be kept as secret as they are."""
-        if self._digest is None or self._digest[0] is not self._shared:
+        """SHA-256 of the weights, which are known here; to be kept as secret as they are. It is worked out again if one
+        of them was replaced or changed in place by torch."""
+        values = sorted((self.weights or {}).items())
+        seen = [(name, id(value), 0 if value.is_inference() else value._version) for name, value in values]
+        if self._digest is None or self._digest[0] != seen:
             total = hashlib.sha256()
-            for name, value in sorted((self.weights or {}).items()):
+            for name, value in values:
                 total.update(f"{name} {value.dtype} {list(value.shape)};".encode())
                 total.update(value.detach().cpu().contiguous().numpy().tobytes())
-            self._digest = (self._shared, total.digest())
-        return self._digest[1]
+            self._digest = (seen, values, total.digest())  # with the tensors, so that no other one gets their ids
+        return self._digest[2]
 
     # ---- files
     def save(self, folder: str | Path) -> tuple[Path, Path | None]:

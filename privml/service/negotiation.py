@@ -120,9 +120,11 @@ class Terms:
 
     def settle(self, session: Session) -> None:
         """Once all outputs of the query are computed, and before one is opened: that both parties have used what was
-        allotted to it, and alike. ProtocolError, or ProgramsDiffer where outputs are opened."""
+        allotted to it, and alike, and that the weights are those that it was made for. ProtocolError, StoreError, or
+        ProgramsDiffer where outputs are opened."""
         store = self.service.preprocessing
         if self.allotment is not None and store is not None:
+            _expect_weights(self._program, store)  # they may have been replaced since the query began
             session.step("what it has drawn from the store", *store.stores.settled(session.engines.whole))
 
     def prepare(self, session: Session) -> Snapshot:

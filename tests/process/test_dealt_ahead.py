@@ -383,6 +383,33 @@ def test_other_weights_are_refused(program, halves):
         serve(other, "127.0.0.1:0", preprocessing=ours, **THREE)
 
 
+def test_weights_that_change_in_place_are_noticed(program, halves):
+    changing = Program(program.body, {name: value.clone() for name, value in program.weights.items()})
+    with half(program, halves, 0) as ours, half(program, halves, 1) as theirs:
+        _, got = ask(changing, ours, theirs)
+        assert torch.equal(got.outputs[0], clear(program))
+        next(iter(changing.weights.values())).mul_(2)
+        with pytest.raises(StoreError, match="other weights"):
+            server.serve(changing, "127.0.0.1:0", SPEC, preprocessing=ours, hooks=LISTENS_NOT)
+
+
+def test_weights_that_are_replaced_within_a_query_open_nothing(program, halves, monkeypatch):
+    """After the query was granted, before they enter."""
+    changing, prepare = Program(program.body, program.weights), Program.prepare
+
+    def late(self, session):
+        if session.rank == 0:
+            changing.weights = {name: value * 0.5 for name, value in program.weights.items()}
+        return prepare(self, session)
+
+    monkeypatch.setattr(Program, "prepare", late)
+    opened = []
+    monkeypatch.setattr(session_worker, "reveal", lambda *args, **options: opened.append(args))
+    with half(program, halves, 0) as ours, half(program, halves, 1) as theirs:
+        served, got = ask(changing, ours, theirs)
+    assert "other weights" in served and isinstance(got, PeerDisconnected) and not opened
+
+
 def test_an_altered_entry_ends_the_query_before_anything_is_sent_with_it(program, halves):
     altered(halves / "1", 0, 30)
     with half(program, halves, 0) as ours, half(program, halves, 1) as theirs:
