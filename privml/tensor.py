@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import re
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -18,13 +19,15 @@ import torch
 
 from privml.context import Session
 from privml.dispatch import FUNCTIONS, as_step, dispatch
-from privml.errors import SecretLeakError, UnsupportedOperator
+from privml.errors import InvalidInput, SecretLeakError, UnsupportedOperator
 from privml.formats import Format, Owned, Placement, Shared, format_text
 from privml.tables import Table
 
 Share = tuple[torch.Tensor, ...]
 _new_wrapper = torch.Tensor._make_wrapper_subclass
 SHARED = Shared()
+# In torch's messages about operands that do not broadcast, which name sizes at one dimension.
+_SIZES = re.compile(r"broadcast a dimension|size of tensor a .* must match")
 # What NumPy's operators on an array and a secret become; arrays are public.
 _OPERATORS: dict[str, Callable] = {
     "add": torch.add, "subtract": torch.subtract, "multiply": torch.multiply, "divide": torch.divide,
@@ -132,12 +135,17 @@ class SecretTensor(torch.Tensor):
     @classmethod
     def __torch_function__(cls, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         function = FUNCTIONS.get(func)
-        with torch._C.DisableTorchFunctionSubclass():
-            if function is not None:
-                result = as_step(func.__name__, _applied, function, args, kwargs or {})
-                if result is not NotImplemented:
-                    return result
-            return func(*args, **(kwargs or {}))
+        try:
+            with torch._C.DisableTorchFunctionSubclass():
+                if function is not None:
+                    result = as_step(func.__name__, _applied, function, args, kwargs or {})
+                    if result is not NotImplemented:
+                        return result
+                return func(*args, **(kwargs or {}))
+        except RuntimeError as error:
+            if type(error) is RuntimeError and _SIZES.search(str(error)):
+                _refuse_shapes(func.__name__, args)
+            raise
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
@@ -264,6 +272,15 @@ def _untraceable() -> UnsupportedOperator:
 
 def _applied(function: Callable, args: tuple, kwargs: dict) -> Any:
     return function(*args, **kwargs)
+
+
+def _refuse_shapes(name: str, args: tuple) -> None:
+    """InvalidInput with the shapes of ``args`` if they do not broadcast."""
+    shapes = [tuple(each.shape) for each in args if isinstance(each, torch.Tensor)]
+    try:
+        torch.broadcast_shapes(*shapes)
+    except RuntimeError:
+        raise InvalidInput(f"{name.strip('_')}: shapes {' and '.join(map(str, shapes))} do not fit") from None
 
 
 def _short(fmt: Format) -> str:

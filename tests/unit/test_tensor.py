@@ -154,6 +154,34 @@ def test_mismatched_products_name_both_shapes(name, engine):
         function(privml.share(X0, owner=0))
 
 
+APART = {
+    "array": (lambda x: x + ARRAY[:, :2], r"add: shapes \(2, 3\) and \(2, 2\)"),
+    "array before": (lambda x: ARRAY[:, :2] * x, r"mul(tiply)?: shapes \(2, 2\) and \(2, 3\)"),
+    "public": (lambda x: torch.ones(4) - x, r"sub: shapes \(4,\) and \(2, 3\)"),
+    "secret": (lambda x: x / x.t(), r"div: shapes \(2, 3\) and \(3, 2\)"),
+    "comparison": (lambda x: x < x.t(), r"lt: shapes \(2, 3\) and \(3, 2\)"),
+    "choice": (lambda x: torch.where(x > 0, x, x.t()), r"where: shapes \(2, 3\) and \(2, 3\) and \(3, 2\)"),
+    "in place": (lambda x: x.clone().add_(torch.ones(4)), r"add: shapes \(2, 3\) and \(4,\)"),
+    "loss": (lambda x: F.mse_loss(x, torch.ones(2, 2)), r"mse_loss: shapes \(2, 3\) and \(2, 2\)"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize("engine", ["plain", "twopc", "threepc"])
+@pytest.mark.parametrize("name", APART)
+def test_operands_that_do_not_broadcast_name_their_shapes(name, engine):
+    function, words = APART[name]
+    with privml.local(engine), pytest.raises(InvalidInput, match=f"^{words} do not fit$"):
+        function(privml.share(X0, owner=0))
+
+
+def test_other_errors_of_torch_stay(x):
+    with pytest.raises(RuntimeError, match="must match the existing size"):
+        x.expand(2, 5)
+    with pytest.raises(RuntimeError, match="subscript j has size"):
+        torch.einsum("ij,jk->ik", x, torch.ones(2, 5))
+
+
 class Doubled(torch.utils.data.Dataset):
     def __init__(self, x):
         self.x = x
