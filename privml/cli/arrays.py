@@ -2,7 +2,7 @@
 """Inputs from files: arrays of NumPy (.npy), and tables (.csv, .parquet), a row per sample, a column per feature.
 
 The first line of a CSV file is its header if one of its fields is not a number. Columns are taken in the file's order,
-whatever their names. A table of whole numbers alone becomes int64, any other float32; what is empty or no number is
+whatever their names; an index that pandas wrote is none. A table of whole numbers alone becomes int64, any other float32; what is empty or no number is
 refused with its place.
 """
 
@@ -89,7 +89,9 @@ def _read_csv(path: Path) -> Any:
 def _read_parquet(path: Path) -> Any:
     from pyarrow import parquet
 
-    return parquet.read_table(path)
+    table = parquet.read_table(path)
+    index = (table.schema.pandas_metadata or {}).get("index_columns", ())
+    return table.drop_columns([name for name in index if isinstance(name, str) and name in table.column_names])
 
 
 def _is_number(field: str) -> bool:
@@ -117,4 +119,7 @@ def _column(path: Path, name: str, column: Any) -> np.ndarray:
         )
     if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
         raise InvalidInput(f"{path}: column {name} holds {kind}, no numbers")
-    return np.asarray(column.to_numpy())
+    numbers = np.asarray(column.to_numpy())
+    if numbers.dtype == np.uint64 and numbers.max(initial=0) > np.iinfo(np.int64).max:
+        raise InvalidInput(f"{path}: column {name} has numbers beyond those of int64")
+    return numbers

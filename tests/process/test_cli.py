@@ -294,7 +294,8 @@ def test_preprocess_serve_query(converted: Path) -> None:
 
 
 def test_convert_and_run_with_own_weights_and_tables(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
     torch.manual_seed(0)
     (tmp_path / "net.py").write_text("import torch\ndef Net():\n    return torch.nn.Linear(3, 2)\n")
     module = torch.nn.Linear(3, 2)
@@ -308,5 +309,10 @@ def test_convert_and_run_with_own_weights_and_tables(tmp_path: Path) -> None:
     scores = torch.from_numpy(np.load(tmp_path / "scores.npy"))
     assert (scores - module(rows).detach()).abs().max() < 0.05
     privml("convert", *own, "out=net", cwd=tmp_path)
+    columns = {name: column.tolist() for name, column in zip(("age", "weight", "height"), rows.t(), strict=True)}
+    parquet.write_table(pyarrow.table(columns), tmp_path / "patients.parquet")
+    both = ["calibration=patients.parquet", "input=patients.parquet"]
+    privml("run", *own[:2], *both, "engine=plain", "out=again.npy", cwd=tmp_path)
+    assert np.array_equal(np.load(tmp_path / "again.npy"), scores.numpy())
     done = privml("query", "program=net/program", "server=127.0.0.1:1", "input=net.py", cwd=tmp_path, check=False)
     assert done.returncode == 1 and "net.py: not a .npy file; inputs are .npy, .csv or .parquet" in done.stderr

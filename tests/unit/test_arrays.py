@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 import torch
 
 from privml.cli.arrays import read_array
-from privml.errors import InvalidInput
+from privml.errors import ConfigError, InvalidInput
 
 NUMBERS = [[1.5, -2.0, 3.0], [4.0, 5.25, -6.0]]
 
@@ -60,6 +62,27 @@ def test_parquet_is_read_in_the_order_of_its_columns(tmp_path):
     parquet.write_table(pyarrow.table({"a": [1.0, None]}), tmp_path / "z.parquet")
     with pytest.raises(InvalidInput, match="column a, row 2 is empty"):
         read_array(tmp_path / "z.parquet")
+    parquet.write_table(pyarrow.table({"a": pyarrow.array([1 << 63], pyarrow.uint64())}), tmp_path / "u.parquet")
+    with pytest.raises(InvalidInput, match="column a has numbers beyond those of int64"):
+        read_array(tmp_path / "u.parquet")
+
+
+@pytest.mark.parametrize("index", [None, "patient", ""], ids=["range", "named", "nameless"])
+def test_an_index_of_pandas_is_no_column(index, tmp_path):
+    pytest.importorskip("pyarrow")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"age": [1.5, 2.0], "height": [3.0, 4.0]})
+    if index is not None:
+        frame.index = pandas.Index([17, 4], name=index or None)
+    frame.to_parquet(tmp_path / "x.parquet")
+    assert read_array(tmp_path / "x.parquet").tolist() == [[1.5, 3.0], [2.0, 4.0]]
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.parquet"])
+def test_without_pyarrow_a_table_says_what_to_install(name, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not there
+    with pytest.raises(ConfigError, match=rf"{name}: .* pip install 'privml\[tables\]'"):
+        read_array(written(tmp_path, name, "1,2\n"))
 
 
 @pytest.mark.parametrize(
