@@ -2,8 +2,8 @@
 """Inputs from files: arrays of NumPy (.npy), and tables (.csv, .parquet), a row per sample, a column per feature.
 
 The first line of a CSV file is its header if one of its fields is not a number. Columns are taken in the file's order,
-whatever their names; an index that pandas wrote is none. A table of whole numbers alone becomes int64, any other float32; what is empty or no number is
-refused with its place.
+whatever their names; an index that pandas wrote is none. A table of whole numbers alone becomes int64, any other
+float32; what is empty or no number is refused with its place.
 """
 
 from __future__ import annotations

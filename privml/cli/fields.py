@@ -39,10 +39,14 @@ def did_you_mean(word: str, known: Iterable[str], prefix: str = "") -> str:
     """The rest of a message about an unknown ``word``: the nearest of ``known``, else all of them if they are few;
     each is written with ``prefix``."""
     names = sorted(known)
-    near = difflib.get_close_matches(word.lower(), names, n=2, cutoff=0.6)
-    if near:
+    if near := nearest(word, names):
         return f"; did you mean {' or '.join(prefix + name for name in near)}?"
     return f"; there are: {', '.join(prefix + name for name in names)}" if 0 < len(names) <= _FEW else ""
+
+
+def nearest(word: str, known: Iterable[str]) -> list[str]:
+    """The two of ``known`` at most that resemble ``word``."""
+    return difflib.get_close_matches(word.lower(), sorted(known), n=2, cutoff=0.6)
 
 
 def typed(schema: Any, values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import privml.cli.groups as groups
 import privml.cli.schemas as schemas
-from privml.cli.fields import WrongCall, did_you_mean
+from privml.cli.fields import WrongCall, did_you_mean, nearest
 from privml.cli.paths import model_names
 
 # Verb -> a folder of configs whose files change several of its settings.
@@ -142,7 +142,11 @@ def _checked_below(verb: str, key: str, value: str, arguments: Sequence[str]) ->
     if having:
         words = ", ".join(f"{place}={each}" for each in having)
         raise WrongCall(f"{key}={value}: {place}={choice} has no setting {name}; {words} {_has(having)}")
-    raise WrongCall(f"{key}={value}: there is no setting {key}{did_you_mean(name, {*known, *own}, f'{place}.')}")
+    meant = {*known, *own}
+    if not nearest(name, meant):  # perhaps one of another choice
+        others = {each for other in groups.choices(group) for each in groups.settings(group, other)}
+        meant = set(nearest(name, others)) or meant
+    raise WrongCall(f"{key}={value}: there is no setting {key}{did_you_mean(name, meant, f'{place}.')}")
 
 
 def _has(names: Sequence[str]) -> str:

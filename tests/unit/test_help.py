@@ -83,6 +83,8 @@ def test_schemas_of_groups_agree_with_what_reads_them():
         ("run count", "did you mean count=...?"),
         ("run nothing_like_it=3", "privml run --help"),
         ("run engine.truncation=exact", "engine=twopc has no setting truncation; engine=active"),
+        ("run engine.truncaton=exact", "did you mean engine.truncation?"),
+        ("run engine.xyz=3", "there are: engine.linear, engine.noise"),
         ("run weights=w", "`privml serve`, `privml preprocess` have it"),
         ("run preprocess.ahead=1", "`privml serve` has it"),
         ("serve preprocess.aheadd=1", "did you mean preprocess.ahead?"),
