@@ -110,7 +110,7 @@ def publish(config: DictConfig, path: Path) -> None:
         write(Path(config.markdown), markdown.document(records))
     if config.report is not None:
         write(Path(config.report), page.document(records))
-        console.out.print(f"{config.report}: {len(records)} evaluations")
+        console.out.print(f"{config.report}: {len(records)} evaluation{'' if len(records) == 1 else 's'}")
 
 
 def write(path: Path, text: str) -> None:

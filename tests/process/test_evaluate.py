@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """``privml evaluate zoo`` with real parties, and its page in a real browser."""
 
+import json
+import re
 import shutil
 
 import pytest
@@ -45,6 +47,25 @@ def test_drawing_needs_no_measuring(evaluated):
     evaluate(evaluated, "measure=false", "quiet=true", "results=found.jsonl", "report=again.html")
     assert (evaluated / "again.html").read_text() == before
     assert "| MLP |" in (evaluated / "zoo.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "engine, sections", [("plain", ["answers", "precision"]), ("twopc", ["engines", "layers", "forecasts"])]
+)
+def test_the_report_of_one_model_has_no_empty_part(evaluated, engine, sections, tmp_path, capsys):
+    """Of one evaluation: parts, and links to them, where there is something to show."""
+    lines = [json.loads(line) for line in (evaluated / "found.jsonl").read_text().splitlines()]
+    (one,) = [line for line in lines if line["engine"] == engine and line["model"] == "mlp"]
+    (tmp_path / "found.jsonl").write_text(json.dumps(one) + "\n")
+    evaluate(tmp_path, "measure=false", "quiet=true", "results=found.jsonl", "report=one.html")
+    assert capsys.readouterr().out.splitlines() == ["one.html: 1 evaluation"]
+    text = (tmp_path / "one.html").read_text()
+    assert re.findall(r'<section id="(\w+)">', text) == re.findall(r'<a href="#(\w+)">', text) == sections
+    assert "<b>1</b><span>model</span>" in text and not re.search(r"\b1 (models|runs|rows)\b", text)
+    for legend in re.findall(r'<ul class="legend">(.*?)</ul>', text, re.S):
+        assert "<li>" in legend
+    for plot in re.findall(r'<div class="plot">(.*?)<div class="corner">', text, re.S):
+        assert "mark" in plot and "The switch above" not in text
 
 
 def test_nothing_to_draw_and_unknown_models_end_in_one_line(tmp_path, capsys):
