@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from privml.errors import ConfigError, PeerDisconnected, ProgramsDiffer, ProtocolError, SecurityAbort
-from privml.formats import Numerics, Owned, Placement, current_node
+from privml.formats import Numerics, Owned, Placement, current_node, format_text
 from privml.transcript import GENERATORS, Transcript, within_step
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class Session:
 
     def __repr__(self) -> str:
         rank = "all parties" if self.rank is None else f"party {self.rank} of {self.parties}"
-        return f"Session(engine={self.engine.name}, {rank}, {self.numerics})"
+        return f"Session(engine={self.engine.name}, {rank}; real numbers: {format_text(self.real)})"
 
 
 _session: ContextVar[Session | None] = ContextVar("privml_session", default=None)

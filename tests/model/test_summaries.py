@@ -68,6 +68,15 @@ def test_costs_of_a_session_and_of_a_choice_of_formats(program):
     assert "<table>" in session.ledger._repr_html_() and "largest error" in program.choice._repr_html_()
 
 
+@pytest.mark.parametrize(
+    "settings, numbers",
+    [({"bits": 32, "scale": 10}, "32 bits, 10 of them fractional, in"), ({"floating": "bfloat16"}, "float, 8 bits of")],
+)
+def test_a_session_shows_engine_parties_and_numbers(settings, numbers):
+    with privml.local("plain", **settings) as session:
+        assert repr(session).startswith(f"Session(engine=plain, all parties; real numbers: {numbers}")
+
+
 def test_names_are_escaped():
     html = Table("a & b", ("<script>", "value"), (("x<y", "1"),), ("n > 1",))._repr_html_()
     assert "<script>" not in html and "x&lt;y" in html and "a &amp; b" in html and "n &gt; 1" in html

@@ -134,6 +134,12 @@ def test_the_check_of_commands_finds_what_is_wrong():
             check_argument(verb, argument)
 
 
+@pytest.mark.parametrize("page", [*PAGES, *sorted((ROOT / "docs").rglob("*.ipynb"))], ids=ids)
+def test_nobody_copies_a_program_s_numbers_into_a_session(page):
+    """``privml.local(program, ...)`` takes them."""
+    assert not re.search(r"bits=\w*program\w*\.numerics", page.read_text())
+
+
 # ---- the API
 API = (ROOT / "docs" / "reference" / "api.md").read_text()
 DOCUMENTED = re.findall(r"^::: ([\w.]+)(?:\n    options:\n((?:      .*\n)+))?", API, re.M)
