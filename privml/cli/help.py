@@ -57,9 +57,8 @@ def _settings(verb: str) -> Iterator[tuple[bool, str, str]]:
         if each.name == "model":
             name = default["name"]
             yield each.metadata["required"], "model" if name is None else f"model={name}", each.metadata["about"]
-            for key, about in groups.abouts(groups.Model).items():
-                if key != "name":
-                    yield False, f"model.{key}=null", about
+            own = {} if schemas.shipped_alone(verb) else groups.abouts(groups.Model)
+            yield from ((False, f"model.{key}=null", about) for key, about in own.items() if key != "name")
         elif is_dataclass(default):
             when = "task=training: " if each.name == "training" else ""
             for own in fields(default):

@@ -128,6 +128,8 @@ def _checked_below(verb: str, key: str, value: str, arguments: Sequence[str]) ->
         if own is None:
             raise WrongCall(f"{key}={value}: {top} has no settings of its own")
         _refuse_unknown(f"{key}={value}", name, groups.abouts(own), top)
+        if top == "model" and schemas.shipped_alone(verb) and value not in _NOTHING:
+            raise WrongCall(f"{key}={value}: privml {verb} takes shipped models alone; privml run takes your own, too")
         return f"{key}={value}"
     group, choice, name = schemas.places(verb)[place], chosen(verb, arguments)[place], key[len(place) + 1 :]
     if choice is None:
@@ -171,7 +173,8 @@ def _refuse_model(verb: str, key: str, name: str, arguments: Sequence[str]) -> N
     unused = verb == "cost" and any(each.startswith("program=") for each in arguments)
     if known and not unused and name not in known and not (verb == "evaluate" and name == "all"):
         file = re.search(r"\.(onnx|py|pt|pth|safetensors)\b", name)
-        own = f"; a file of your own is {'model.onnx' if file[1] == 'onnx' else 'model.torch'}={name}" if file else ""
+        kind = "" if file is None or schemas.shipped_alone(verb) else "onnx" if file[1] == "onnx" else "torch"
+        own = f"; a file of your own is model.{kind}={name}" if kind else ""
         raise WrongCall(f"{key}={name}: there is no shipped model {name}{own or did_you_mean(name, known)}")
 
 
@@ -201,7 +204,8 @@ def _written(verb: str) -> list[str]:
     for place, group in schemas.places(verb).items():
         for choice in groups.choices(group) if group != "suite" else ():
             found += [f"{place}.{name}" for name in groups.settings(group, choice)]
-    return found + ([f"model.{name}" for name in groups.abouts(groups.Model)] if "model" in found else [])
+    own = "model" in found and not schemas.shipped_alone(verb)
+    return found + ([f"model.{name}" for name in groups.abouts(groups.Model)] if own else [])
 
 
 def _without_equals(verb: str, word: str) -> str:

@@ -403,7 +403,7 @@ class Experiment(Common):
     EXAMPLE: ClassVar = "privml experiment experiment=lenet_engines"
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
     HYDRA: ClassVar = {"callbacks": {"table": {"_target_": "privml.cli.sweep.Table"}}}
-    model: Any = _model("lenet")
+    model: Any = _model("lenet", "the shipped model: model=NAME")
     name: str = setting("single", "names the file of results and the experiment in MLflow")
     task: str = setting(
         "inference",
@@ -549,6 +549,12 @@ def places(verb: str) -> dict[str, str]:
 def names(verb: str) -> set[str]:
     """The names of a verb's settings and groups, without what follows a dot."""
     return {each.name for each in fields(SCHEMAS[verb])} | {place.partition(".")[0] for place in places(verb)}
+
+
+def shipped_alone(verb: str) -> bool:
+    """Whether the verb's model is a shipped one in any case: there is one by default."""
+    model = next((each for each in fields(SCHEMAS[verb]) if each.name == "model"), None)
+    return model is not None and model.default_factory()["name"] is not None  # type: ignore[misc]
 
 
 def is_simple(override: str) -> bool:

@@ -11,7 +11,7 @@ import yaml
 from omegaconf import MISSING, OmegaConf
 
 from privml.cli import VERBS, groups
-from privml.cli.schemas import NESTED, SCHEMAS, settings_of
+from privml.cli.schemas import NESTED, SCHEMAS, settings_of, shipped_alone
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGS = ROOT / "configs"
@@ -53,8 +53,13 @@ def _verb(verb: str) -> Iterator[str]:
             for name, about in groups.abouts(NESTED[each.name]).items():
                 yield f"| `{each.name}.{name}` | `{_cell(_value(values[each.name][name]))}` | {_cell(about)} |"
             continue
-        value = "" if each.name == "model" else f"`{_cell(_value(values[each.name]))}`"
-        yield f"| `{each.name}` | {value} | {_cell(each.metadata['about'])} |"
+        value, about = values[each.name], _cell(each.metadata["about"])
+        if each.name == "model":
+            value = MISSING if each.metadata["required"] else value["name"]
+        yield f"| `{each.name}` | `{_cell(_value(value))}` | {about} |"
+        if each.name == "model" and not shipped_alone(verb):
+            own = {name: about for name, about in groups.abouts(groups.Model).items() if name != "name"}
+            yield from (f"| `model.{name}` | `null` | {_cell(about)} |" for name, about in own.items())
     yield ""
 
 

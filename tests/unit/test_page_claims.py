@@ -100,7 +100,15 @@ def known(verb):
 
 def test_the_page_of_settings_says_what_each_is():
     rows = [line for line in options.pages()["reference/settings.md"].splitlines() if line.startswith("| `")]
-    assert len(rows) > 150 and not [row for row in rows if row.endswith("|  |")]
+    assert len(rows) > 150 and not [row for row in rows if row.endswith("|  |") or "|  |" in row or "``" in row]
+
+
+def test_the_page_of_settings_has_what_names_a_model_of_the_user_s_own():
+    parts = options.pages()["reference/settings.md"].split("\n## ")
+    rows = {part.split()[1]: re.findall(r"^\| `(model[.\w]*)` \| `(.*?)` \|", part, re.M) for part in parts[1:-1]}
+    own = [(f"model.{name}", "null") for name in ("onnx", "torch", "factory", "input_shape")]
+    assert rows["run"] == rows["convert"] == [("model", "???"), *own] and rows["cost"] == [("model", "null"), *own]
+    assert rows["evaluate"] == [("model", "all")] and rows["experiment"] == [("model", "lenet")]
 
 
 def check_argument(verb, argument):
