@@ -112,7 +112,7 @@ def _checked(verb: str, argument: str, arguments: Sequence[str]) -> str:
     elif key in ("model", "model.name"):
         for name in _values(value):
             for each in name.split("+"):
-                _refuse_model(verb, key, each, arguments)
+                _refuse_model(verb, key, each)
         return f"model.name={value}"
     elif "." in key:
         return _checked_below(verb, key, value, arguments)
@@ -126,7 +126,11 @@ def _checked_below(verb: str, key: str, value: str, arguments: Sequence[str]) ->
         top, _, name = key.partition(".")
         own = {"model": groups.Model, **schemas.NESTED}.get(top)
         if own is None:
-            raise WrongCall(f"{key}={value}: {top} has no settings of its own")
+            several = [each.partition(".")[2] for each in schemas.places(verb) if each.startswith(f"{top}.")]
+            if not several:
+                raise WrongCall(f"{key}={value}: {top} has no settings of its own")
+            _refuse_unknown(f"{key}={value}", name.partition(".")[0], several, top)
+            raise WrongCall(f"{key}={value}: {key}.NAME=VALUE changes a setting of it, ~{key} leaves it out")
         _refuse_unknown(f"{key}={value}", name, groups.abouts(own), top)
         if top == "model" and schemas.shipped_alone(verb) and value not in _NOTHING:
             raise WrongCall(f"{key}={value}: privml {verb} takes shipped models alone; privml run takes your own, too")
@@ -168,10 +172,9 @@ def _refuse_unknown(argument: str, word: str, known: Sequence[str] | dict[str, s
         raise WrongCall(f"{argument}: {what}{did_you_mean(word, known, f'{of}.' if of else '')}")
 
 
-def _refuse_model(verb: str, key: str, name: str, arguments: Sequence[str]) -> None:
+def _refuse_model(verb: str, key: str, name: str) -> None:
     known = model_names()
-    unused = verb == "cost" and any(each.startswith("program=") for each in arguments)
-    if known and not unused and name not in known and not (verb == "evaluate" and name == "all"):
+    if known and name not in known and not (verb == "evaluate" and name == "all"):
         file = re.search(r"\.(onnx|py|pt|pth|safetensors)\b", name)
         kind = "" if file is None or schemas.shipped_alone(verb) else "onnx" if file[1] == "onnx" else "torch"
         own = f"; a file of your own is model.{kind}={name}" if kind else ""
@@ -179,13 +182,13 @@ def _refuse_model(verb: str, key: str, name: str, arguments: Sequence[str]) -> N
 
 
 def _refuse_two_models(verb: str, arguments: Sequence[str]) -> None:
-    """ConfigError for a shipped model beside one of the user's."""
+    """WrongCall for a shipped model beside one of the user's, or for a model beside the program of one."""
     if "model" not in schemas.names(verb):
         return
-    sources = ("model", "model.name", "model.onnx", "model.torch")
+    sources = ("model", "model.name", "model.onnx", "model.torch", "program")
     given = [each for each in arguments if each.partition("=")[0] in sources and each.partition("=")[2] not in _NOTHING]
     if len(given) > 1:
-        raise WrongCall(f"{' and '.join(given)}: choose one model")
+        raise WrongCall(f"{' and '.join(given)}: choose one of them")
 
 
 def _refuse_key(verb: str, key: str) -> None:
