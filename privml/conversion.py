@@ -45,7 +45,7 @@ from privml.graph.passes import (
     verify,
     whole_norms,
 )
-from privml.graph.passes.choose_formats import Precision, choose_formats
+from privml.graph.passes.choose_formats import TRIED, Precision, choose_formats
 from privml.graph.passes.promises import check_promises
 from privml.graph.token_ids import embed
 from privml.program import Program
@@ -151,12 +151,17 @@ def convert(
     if not examples.tensors:
         raise InvalidInput("pass example inputs or calibration data, one tensor per input of the model")
     passes = PASSES if precision.floating is None else FLOAT_PASSES
-    steps = ["load", "trace", *(p.__name__ for p in passes), "choose formats", "done"]
-
+    steps = ["load", "trace", *(p.__name__ for p in passes), "choose formats"]
     tell = progress or notebook_bar("convert")
+    total, tried = len(steps) + TRIED, 0
 
     def report(step: str) -> None:
-        tell(steps.index(step), len(steps) - 1, step)
+        tell(steps.index(step), total, step)
+
+    def trial(words: str) -> None:
+        nonlocal tried
+        tried = min(tried + 1, TRIED)
+        tell(len(steps) - 1 + tried, total, words)
 
     report("load")
     varying = None
@@ -213,7 +218,7 @@ def convert(
         report(rewrite.__name__)
         graph_module = verify(rewrite(graph_module), after=rewrite.__name__)
     report("choose formats")
-    graph_module, choice = choose_formats(graph_module, tensors, precision, others, calls)
+    graph_module, choice = choose_formats(graph_module, tensors, precision, others, calls, trial)
     verify(graph_module, formats=True, after="choose_formats")
     check_promises(graph_module, choice.precision.numerics, tensors)
     if varying:
@@ -225,7 +230,7 @@ def convert(
     notes = (*notes, *map(str, lookups), *choice.accepted)
     program = Program.of(graph_module, choice.precision.numerics, labels, client, state, [n[:2000] for n in notes])
     program.choice = choice
-    report("done")
+    tell(total, total, "done")
     return program
 
 

@@ -89,6 +89,23 @@ def test_the_search_goes_on_in_wider_rings():
         privml.convert(module, calibration=x, numerics={"bits": 32, "rescue": None})
 
 
+@pytest.mark.parametrize(
+    "module, x",
+    [(nn.Linear(3, 2), torch.linspace(-1, 1, 48).view(16, 3)), (Density(1e-4), rows())],
+    ids=["32 bits", "wider rings"],
+)
+def test_progress_moves_with_every_candidate(module, x):
+    told = []
+    privml.convert(module, calibration=x, numerics={"rescue": None}, progress=lambda *step: told.append(step))
+    done, totals, labels = zip(*told, strict=True)
+    assert len(set(totals)) == 1 and list(done) == sorted(done) and told[-1] == (totals[0], totals[0], "done")
+    tried = [label for label in labels if "fractional, weights of" in label]
+    assert len(tried) > 2 and len(set(tried)) == len(tried)
+    assert all(0 <= each < totals[0] or label in ("done", tried[-1]) for each, label in zip(done, labels, strict=True))
+    first = labels.index(tried[0])
+    assert labels[first - 1] == "choose formats" and done[first] == done[first - 1] + 1
+
+
 def test_layers_that_lose_most_become_floats():
     module, x = Density(1e-4), rows()
     program = privml.convert(module, calibration=x, numerics={"bits": 32, "scale": 8})

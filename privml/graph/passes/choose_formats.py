@@ -7,7 +7,7 @@ import contextlib
 import glob
 import math
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from privml.graph.passes.write_formats import headroom_report, write_formats
 from privml.graph.run import run_graph, share_attributes, share_inputs
 from privml.sharing import reveal
 
-__all__ = ["Choice", "Headroom", "Precision", "choose_formats", "only_labels"]
+__all__ = ["TRIED", "Choice", "Headroom", "Precision", "choose_formats", "only_labels"]
 
 # Rows on which a candidate's error is measured: more of few numbers, and of labels, which carry less information.
 _MEASURED = 64
@@ -46,6 +46,8 @@ _SPARE_BITS = 2
 _SCALES, _WEIGHT_BITS = range(5, 21), range(6, 21)
 _WIDE_SCALES, _WIDE_WEIGHT_BITS = range(12, 27, 2), range(8, 31, 2)
 _BETWEEN = (40, 48)
+# The most candidates of a search that ends in rings of up to 32 bits.
+TRIED = len(_SCALES) + len(_WEIGHT_BITS)
 # Where the cause of an error is looked for, and how many layers may become floats for it.
 _SEARCHED_ROWS = 8
 _MOST_FLOATS = 16
@@ -56,7 +58,7 @@ _NAMED = 5
 class _Search:
     """What candidates are judged by. ``asked``: what the user said; ``supposed``: rows with other masks or states;
     ``steps``: calls of a session and their clear outputs, of a model with state; ``failures``: why some could not be
-    tried."""
+    tried; ``tell``: called with each candidate's words."""
 
     module: fx.GraphModule
     asked: Precision
@@ -66,6 +68,7 @@ class _Search:
     supposed: Sequence[Supposed] = ()
     steps: tuple[Steps, list[list[torch.Tensor]]] | None = None
     failures: list[Exception] = field(default_factory=list)
+    tell: Callable[[str], None] = lambda words: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,17 +100,19 @@ def choose_formats(
     precision: Precision,
     others: Sequence[Sequence[torch.Tensor]] = (),
     steps: Steps | None = None,
+    tell: Callable[[str], None] = lambda words: None,
 ) -> tuple[fx.GraphModule, Choice]:
     """Writes ``format``, ``request`` and ``working`` into the metadata of every secret node of ``module``.
 
     ``data``: one batch of example values per input; ``others``: such batches with states of other lengths; ``steps``:
-    calls of a session, all of which keep the tolerance. Rings hold ``margin`` times the largest value seen on these. A
-    part of the rows is held out, and the plain engine's outputs on them decide, and on rows with other masks and states
-    (``privml.graph.passes.supposed``): without a given scale the smallest one is taken that keeps them within
-    ``tolerance``; then, without a given weight width, the smallest such width. Where none does the search goes on in
-    wider rings (unless ``bits`` are given), and, unless ``accept`` allows the error, with floats (``rescue``) for the
-    layers that lose most. Raises OverflowDetected if nothing fits the rings, PrecisionLost, which names layers, if the
-    error stays larger than ``tolerance`` and ``accept``; an error that is accepted comes with a warning.
+    calls of a session, all of which keep the tolerance; ``tell``: called with the words of each candidate before it is
+    tried, ``TRIED`` of them at most where rings of up to 32 bits suffice. Rings hold ``margin`` times the largest value
+    seen on these. A part of the rows is held out, and the plain engine's outputs on them decide, and on rows with other
+    masks and states (``privml.graph.passes.supposed``): without a given scale the smallest one is taken that keeps them
+    within ``tolerance``; then, without a given weight width, the smallest such width. Where none does the search goes
+    on in wider rings (unless ``bits`` are given), and, unless ``accept`` allows the error, with floats (``rescue``) for
+    the layers that lose most. Raises OverflowDetected if nothing fits the rings, PrecisionLost, which names layers, if
+    the error stays larger than ``tolerance`` and ``accept``; an error that is accepted comes with a warning.
     """
     rows = split_rows(module.graph, data, _measured(module.graph, data))
     ranges, _ = calibrate(module, rows.seen)
@@ -121,7 +126,7 @@ def choose_formats(
         judged = _count(rows), _supposed_rows(search)
         return module, Choice(precision, found.error, (), rows.held_out, unseen, (), *judged, found.by_step)
     ranges = widen(module, rows.seen, ranges)
-    search = _search(module, precision, (rows, expected), ranges, others, steps)
+    search = replace(_search(module, precision, (rows, expected), ranges, others, steps), tell=tell)
     best = _in_fixed_point(search, precision)
     floats: tuple[str, ...] = ()
     if best is not None and not (best.good or best.accepted) and precision.rescue is not None:
@@ -249,6 +254,7 @@ def _first_good(search: _Search, candidates: Iterable[Precision], otherwise: _Fo
 
 def _try(search: _Search, candidate: Precision) -> _Found:
     """A candidate with its error; infinite for one that cannot be computed, which is noted and ends no search."""
+    search.tell(f"{candidate.bits} bits, {candidate.scale} fractional, weights of {candidate.weight_bits}")
     try:
         _write(search, candidate)
         return _measure(search, candidate)
