@@ -104,13 +104,25 @@ def progress(title: str, quiet: bool, first: str = "") -> Iterator[Callable[[int
             TimeRemainingColumn(),
             TextColumn("{task.fields[label]}", markup=False),
         )
-        with Progress(*columns, console=err, transient=True) as bar:
+        with _held(err), Progress(*columns, console=err, transient=True) as bar:
             task = bar.add_task(title, total=None, label=first, count="")
 
             def step(done: int, total: int, label: str) -> None:
                 bar.update(task, completed=done, total=total, count=_part(done, total), label=label, refresh=True)
 
             yield step
+
+
+@contextlib.contextmanager
+def _held(console: Console) -> Iterator[None]:
+    """``console`` writes where it does now, also while what others print is kept back."""
+    file = console.file
+    default = file is getattr(sys.stderr, "rich_proxied_file", sys.stderr)
+    console.file = file
+    try:
+        yield
+    finally:
+        console.file = None if default else file  # type: ignore[assignment]  # None: that of the moment
 
 
 def _part(done: int, total: int) -> str:

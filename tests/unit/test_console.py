@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import re
+import sys
 import warnings
 
 import numpy as np
@@ -94,6 +96,26 @@ def test_the_bar_of_a_terminal_moves_by_layers(monkeypatch):
     shown = stream.getvalue()
     assert "agreeing on keys" in shown and "?" not in re.sub(r"\x1b\[[?0-9;]*[a-zA-Z]", "", shown)
     assert all(f"{done}/3" in shown and f"layer[{done}]" in shown for done in range(3))
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_the_bar_goes_on_while_what_others_print_is_kept_back(monkeypatch):
+    """As ``convert`` keeps back what torch prints while it traces."""
+    terminal, kept = Terminal(), io.StringIO()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(console, "err", console.make_console(stderr=True))
+    with console.progress("convert", quiet=False) as step, contextlib.redirect_stderr(kept):
+        print("a graph of torch", file=sys.stderr)
+        step(1, 9, "trace")
+        assert "1/9" in terminal.getvalue() and kept.getvalue() == "a graph of torch\n"
+    monkeypatch.setattr(sys, "stderr", other := Terminal())
+    console.err.print("afterwards")
+    assert "afterwards" in other.getvalue() and "afterwards" not in terminal.getvalue()
 
 
 def test_of_many_steps_the_part_is_told(capsys, monkeypatch):
