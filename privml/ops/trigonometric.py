@@ -2,9 +2,9 @@
 """Sine, cosine and tangent of secrets, in radians.
 
 The argument is taken in at most 32 bits, so with s fractional bits it must stay below 2^(31 - s). Sine and cosine are
-right to a unit of the last place of the format they are asked in (of 30 fractional bits at most); on engines that
-compose their functions and truncate exactly, an error of 2^-31 |x| adds to it. The tangent is their
-quotient: an error of about t^2 units of the working format's last place, plus three.
+right to a unit of the last place of the format they are asked in (of 30 fractional bits at most); on ``active``, and on
+``threepc`` with exact truncations or more than 24 fractional bits, an error of 2^-31 |x| adds to it. The tangent is
+their quotient: an error of about t^2 units of the working format's last place, plus three.
 """
 
 from __future__ import annotations
