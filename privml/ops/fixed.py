@@ -51,6 +51,8 @@ WIDEST_EXPONENT = 64
 _WORTH_A_PROOF = 2
 # What a function may exceed its mathematical bound by, in units of the last place.
 SLACK = 16
+# Above the relative error of functions that engines compose.
+_NEARLY_ONE = 1.0 + 2.0**-20
 # The largest scale of a result of unknown size: 11 bits are left for the integers.
 UNBOUNDED_SCALE = 20
 # Functions whose values are never negative, those that stay below a bound, and those that grow with their arguments.
@@ -161,7 +163,10 @@ def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
 def result_format(name: str, source: FixedPoint, target: FixedPoint, wide: bool = False) -> RingFormat:
     """The format of a function's values in ``target``, or in a ``wide`` ring, for any argument of ``source``."""
     bits = max(source.bits, target.bits) if wide else target.bits
-    return proved(bits, target.scale, True, *_values(name, source, target))
+    low, high = _values(name, source, target)
+    if wide and name == "rsqrt":  # it does not saturate: the largest is that of the least positive number
+        high = max(high, math.ceil(2.0 ** (target.scale + source.scale / 2) * _NEARLY_ONE) + SLACK)
+    return proved(bits, target.scale, True, low, high)
 
 
 def _values(name: str, source: FixedPoint, target: FixedPoint) -> tuple[int, int]:

@@ -71,6 +71,7 @@ NETWORKS = {
     "choice": lambda: _vector(lambda x, a, b: b(torch.where(a(x) > 0.3, a(x), a(x).abs()))),
     "deviation": lambda: _vector(lambda x, a, b: b(a(x).reshape(-1, 4, 2).std(2)), (4, 3)),
     "layer norm": lambda: (nn.Sequential(nn.Linear(6, 8), nn.LayerNorm(8), nn.Linear(8, 3)), (6,)),
+    "norm of a sum": lambda: _vector(lambda x, a, b: b(F.layer_norm(a(x) + torch.cat([x, x[:, :2]], 1), (8,)))),
     "attention": lambda: (Attention(False), (5, 4)),
     "causal attention": lambda: (Attention(True), (5, 4)),
 }

@@ -51,6 +51,11 @@ def test_overflowing_queries_of_a_full_ring_have_one_answer_with_a_dealer(name):
     check(name, "threepc", {"like": "threepc"}, {"truncation": "exact"}, bits=64)
 
 
+def test_mean_squares_beyond_an_argument_have_one_answer_with_a_dealer():
+    """The inverse root of such a one is larger than its format was made for."""
+    check("norm of a sum", "threepc", {"like": "threepc"}, {"truncation": "exact"}, scale=12)
+
+
 @pytest.mark.parametrize("name", ["average pool", "division"])
 def test_overflowing_queries_have_one_answer_against_an_active_party(name):
     check(name, "active", {"like": "active"}, {"ot": "ideal", "truncation": "exact"})
@@ -186,6 +191,20 @@ def test_functions_keep_the_ranges_that_are_claimed_for_any_argument(name, forma
     clear = getattr(_core.fixmath, f"clear_{name}")(x.numpy(), *formats)
     assert torch.equal(value, ring.wrap(torch.from_numpy(clear), target.bits)), "it depends on the shares"
     low, high = ring_formats.interval(fmt)
+    assert low <= int(value.min()) and int(value.max()) <= high
+
+
+@pytest.mark.parametrize("formats", [(64, 16, 32, 16), (64, 24, 32, 21), (64, 31, 32, 21)])
+def test_inverse_roots_in_wide_rings_keep_the_range_that_is_claimed_for_any_argument(formats):
+    """A mean of squares that has left the 32 bits of an argument counts as a number that is not positive."""
+    source, target = FixedPoint(*formats[:2]), FixedPoint(*formats[2:])
+    generator = torch.Generator().manual_seed(1)
+    sizes = torch.cat([torch.randint(0, 1 << 62, (200,), generator=generator) >> shift for shift in range(62)])
+    x = torch.cat([torch.arange(100), sizes, (1 << 33) + torch.arange(100)])
+    x = torch.cat([x, -x])
+    with privml.local("plain", like="threepc", check_overflow=False) as session:
+        value = session.engine.function("rsqrt", (x,), source, target)[0]
+    low, high = ring_formats.interval(result_format("rsqrt", source, target, wide=True))
     assert low <= int(value.min()) and int(value.max()) <= high
 
 
