@@ -3,7 +3,7 @@
 
 ``load(name)`` gives what is needed to convert and query a model, without privml. A folder is a model when it has a
 card, ``README.md``, and an ``__init__.py`` whose ``load()`` returns its ``Model``; nothing else has to be told about
-it. The recipe is ``python -m models.<name>.train``.
+it. The recipe is ``python -m models.<name>.train``; a model whose weights an installed package brings has none.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 
+from .packages import NotInstalled
+
+__all__ = ["Model", "NotInstalled", "card_of", "load", "names", "trained"]
 _HERE = Path(__file__).parent
 
 
@@ -28,7 +31,8 @@ class Model:
     ``preprocess``: raw samples (uint8 images for image models) to such a batch. ``samples``, ``labels``: real
     raw samples the model was not trained on. ``calibration``: raw training samples to measure ranges on. ``numerics``:
     settings of the numbers that conversion needs for it, beyond the usual ones. ``learned``: False where the weights
-    are random and the labels its own answers.
+    are random and the labels its own answers. ``rows``: the dimension of outputs along which samples lie. ``answer``:
+    labels [n], or [n, k] that must all be right, from the first output with samples first; None: the largest score.
     """
 
     name: str
@@ -40,6 +44,8 @@ class Model:
     calibration: torch.Tensor
     numerics: Mapping[str, Any] = field(default_factory=dict)
     learned: bool = True
+    rows: int = 0
+    answer: Callable[[torch.Tensor], torch.Tensor] | None = None
 
 
 def names() -> list[str]:
@@ -53,7 +59,8 @@ def card_of(name: str) -> Path:
 
 
 def load(name: str) -> Model:
-    """The model of this name with its trained weights; KeyError, naming the known ones, for any other."""
+    """The model of this name with its trained weights; KeyError, naming the known ones, for any other. NotInstalled
+    where a package brings the weights and is missing."""
     if name not in names():
         raise KeyError(f"no model {name!r} in the zoo; there are: {', '.join(names())}")
     return importlib.import_module(f"{__name__}.{name}").load()

@@ -47,7 +47,7 @@ def subject_of(config: DictConfig, source: Source) -> Subject:
             expected = clear_outputs(source.model, samples.to(torch.float32))[0]
         except ConfigError as error:  # an ONNX file, and nothing to run it with
             console.err.print(f"accuracy is not measured: {error}", markup=False)
-    return Subject(source.model, source.calibration, samples, expected)
+    return Subject(source.model, source.calibration, samples, expected, source.read)
 
 
 def show(config: DictConfig, advice: Advice, link: LinkProfile) -> None:

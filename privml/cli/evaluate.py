@@ -43,7 +43,11 @@ def measured(config: DictConfig, path: Path) -> list[Record]:
         forecast = forecast_of(config, settings.spec, step)
         for index, name in enumerate(names):
             step(index, len(names), name)
-            record = evaluate(zoo.load, name, zoo.card_of(name).read_text(), settings, forecast=forecast)
+            try:
+                record = evaluate(zoo.load, name, zoo.card_of(name).read_text(), settings, forecast=forecast)
+            except zoo.NotInstalled as missing:
+                console.err.print(f"{name}: {missing}; left out")
+                continue
             if record is None:
                 console.err.print(
                     f"{name}: engine={config.engine.name} does not have its numbers or operators; left out"

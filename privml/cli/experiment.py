@@ -22,7 +22,7 @@ from privml.cli.sources import Source, program_of, source_of
 from privml.cli.sweep import file_of
 from privml.errors import ConfigError, PrivmlError, UnsupportedOperator
 from privml.measure import records
-from privml.measure.answers import clear_outputs, labels, local_settings, plain_outputs
+from privml.measure.answers import agreeing, clear_outputs, local_settings, plain_outputs
 from privml.measure.launch import launch
 from privml.measure.predict import cost_of
 from privml.program import INPUT_OWNER
@@ -81,14 +81,14 @@ def agreement(source: Source, inputs: torch.Tensor, outputs: tuple[torch.Tensor,
     found: Metrics = {}
     truth = None if source.labels is None else source.labels[: len(inputs)]
     if truth is not None:
-        found["accuracy"] = equal(labels(outputs), truth)
+        found["accuracy"] = equal(source.read(outputs), truth)
     try:
         clear = clear_outputs(source.model, inputs.to(torch.float32))
     except ConfigError:  # an ONNX file, and nothing to run it with
         return found
-    found["same_label"] = equal(labels(outputs), labels(clear))
+    found["same_label"] = equal(source.read(outputs), source.read(clear))
     if truth is not None:
-        found["accuracy_clear"] = equal(labels(clear), truth)
+        found["accuracy_clear"] = equal(source.read(clear), truth)
     if clear[0].shape == outputs[0].shape:
         found["largest_error"] = (clear[0].to(torch.float64) - outputs[0]).abs().max().item()
         found["largest_output"] = clear[0].abs().max().item()
@@ -96,8 +96,8 @@ def agreement(source: Source, inputs: torch.Tensor, outputs: tuple[torch.Tensor,
 
 
 def equal(a: torch.Tensor, b: torch.Tensor) -> float:
-    """The part of equal labels."""
-    return (a == b).float().mean().item()
+    """The part of rows with equal labels."""
+    return agreeing(a, b).float().mean().item()
 
 
 # ---- training

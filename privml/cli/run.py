@@ -15,7 +15,7 @@ from privml.cli.measuring import spec_of
 from privml.cli.query import FIRST, check_writable, save
 from privml.cli.sources import Source, program_of
 from privml.errors import ConfigError
-from privml.measure.answers import plain_outputs
+from privml.measure.answers import agreeing, plain_outputs
 from privml.measure.copies import Copies
 from privml.measure.launch import PARTY, launch
 from privml.program import Program
@@ -84,8 +84,8 @@ def compare(source: Source, inputs: Any, outputs: torch.Tensor, shipped: bool) -
     """Beside the clear model, if there is one."""
     count = rows_of(inputs)
     if not isinstance(source.model, torch.nn.Module):
-        if shipped and source.labels is not None and outputs.dim() == 1:
-            right = (outputs == source.labels[:count]).sum().item()
+        if shipped and source.labels is not None:
+            right = agreeing(source.read([outputs]), source.labels[:count]).sum().item()
             console.out.print(f"right for {right} of {count}")
         return
     with torch.no_grad():

@@ -18,6 +18,8 @@ from privml.cli.kept import kept
 from privml.cli.own_models import own_module
 from privml.cli.paths import shipped_models
 from privml.errors import ConfigError
+from privml.measure.answers import Reader, reader
+from privml.measure.answers import labels as labels_of
 from privml.program import Program
 
 
@@ -29,6 +31,7 @@ class Source:
     calibration: torch.Tensor | dict[str, torch.Tensor]
     samples: torch.Tensor | None = None  # as the model takes them
     labels: torch.Tensor | None = None
+    read: Reader = labels_of  # of outputs, to compare with ``labels``
 
 
 def source_of(config: DictConfig) -> Source:
@@ -45,12 +48,16 @@ def source_of(config: DictConfig) -> Source:
 
 
 def shipped(name: str, calibration: str | None) -> Source:
+    zoo = shipped_models()
     try:
-        model = shipped_models().load(name)
+        model = zoo.load(name)
     except KeyError as error:
         raise ConfigError(str(error.args[0])) from None
+    except zoo.NotInstalled as missing:
+        raise ConfigError(f"model={name}: {missing}") from None
     data = model.preprocess(model.calibration) if calibration is None else read_array(calibration)
-    return Source(model.module, data, model.preprocess(model.samples), model.labels)
+    read = reader(model.rows, model.answer)
+    return Source(model.module, data, model.preprocess(model.samples), model.labels, read)
 
 
 def own_calibration(config: DictConfig) -> torch.Tensor:

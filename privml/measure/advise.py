@@ -14,7 +14,7 @@ from privml.conversion import convert
 from privml.engines.correlations import OtChoice
 from privml.engines.interface import MALICIOUS, Backend, backends
 from privml.errors import ConfigError, InvalidInput, OverflowDetected, PrivmlError
-from privml.measure.answers import labels, plain_outputs
+from privml.measure.answers import Reader, agreeing, labels, plain_outputs
 from privml.measure.predict import Times, cost_of
 from privml.program import INPUT_OWNER, Program
 from privml.session.ledger import Snapshot
@@ -101,12 +101,14 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A model to advise on. ``inputs``: samples for the risk, with the clear model's ``expected`` outputs if known."""
+    """A model to advise on. ``inputs``: samples for the risk, with the clear model's ``expected`` outputs if known.
+    ``read``: labels of outputs."""
 
     model: Any
     calibration: torch.Tensor
     inputs: torch.Tensor | None
     expected: torch.Tensor | None
+    read: Reader = labels
 
 
 Step = Callable[[int, int, str], None]
@@ -199,8 +201,9 @@ def risk_of(program: Program, subject: Subject, backend: Backend) -> Risk:
         return judged
     found, clear = found.to(torch.float64), expected.to(torch.float64)
     error = (found - clear).abs().max().item() / max(clear.abs().max().item(), 1e-30)
-    flips = (labels([found.to(expected.dtype)]) != labels([expected])).float().mean().item()
-    return Risk(error, flips, len(expected))
+    same = agreeing(subject.read([found.to(expected.dtype)]), subject.read([expected]))
+    flips = 1 - same.float().mean().item()
+    return Risk(error, flips, len(same))
 
 
 # ---- cost and time

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +19,8 @@ from privml.program import Program
 from privml.spec import SessionSpec
 
 Outputs = tuple[torch.Tensor, ...]
+Answer = Callable[[torch.Tensor], torch.Tensor]
+Reader = Callable[[Sequence[torch.Tensor]], torch.Tensor]
 
 
 def clear_outputs(module: torch.nn.Module | str, inputs: torch.Tensor) -> Outputs:
@@ -56,24 +58,43 @@ def local_settings(spec: SessionSpec) -> dict[str, Any]:
     return found
 
 
-def labels(outputs: Sequence[torch.Tensor]) -> torch.Tensor:
+def by_row(outputs: Sequence[torch.Tensor], dimension: int) -> Outputs:
+    """The outputs with their rows, which lie along ``dimension``, in the first one."""
+    return tuple(output.movedim(dimension, 0) for output in outputs)
+
+
+def reader(dimension: int, answer: Answer | None) -> Reader:
+    """Labels of a model's outputs whose rows lie along ``dimension``; ``answer`` as in ``labels``."""
+    return lambda outputs: labels(by_row(outputs, dimension), answer)
+
+
+def labels(outputs: Sequence[torch.Tensor], answer: Answer | None = None) -> torch.Tensor:
     """int64 [n] of the first output: labels as they are, the largest of several scores, the sign of a single one about
-    one half."""
+    one half. ``answer`` says otherwise, perhaps with several labels [n, k] of a row."""
     first = outputs[0]
+    if answer is not None:
+        return answer(first)
     if not first.dtype.is_floating_point:
         return first.reshape(len(first)).to(torch.int64)
     first = first.reshape(len(first), -1)
     return first.argmax(1) if first.shape[1] > 1 else (first[:, 0] > 0.5).to(torch.int64)
 
 
-def compared(found: Sequence[torch.Tensor], clear: Sequence[torch.Tensor], truth: torch.Tensor) -> Answers:
-    """Of the rows of ``found``; ``clear`` and ``truth`` may have more."""
-    answers, expected = labels(found), labels(clear)[: len(found[0])]
-    truth = truth[: len(answers)]
+def compared(
+    found: Sequence[torch.Tensor], clear: Sequence[torch.Tensor], truth: torch.Tensor, answer: Answer | None = None
+) -> Answers:
+    """Of the rows of ``found``; ``clear`` and ``truth`` may have more. ``answer`` as in ``labels``."""
+    answers, expected = labels(found, answer), labels(clear, answer)
+    expected, truth = expected[: len(answers)], truth[: len(answers)]
     right, clear_right, same = (
-        int((a == b).sum()) for a, b in ((answers, truth), (expected, truth), (answers, expected))
+        int(agreeing(a, b).sum()) for a, b in ((answers, truth), (expected, truth), (answers, expected))
     )
     return Answers(len(answers), right, clear_right, same)
+
+
+def agreeing(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """bool [n]: which rows have the same labels, all of them."""
+    return (a == b).reshape(len(a), -1).all(1)
 
 
 def errors(program: Program, found: Outputs, clear: Outputs) -> Errors | None:

@@ -13,8 +13,9 @@ from privml.measure.views import Zoo, per_row
 
 NOTE = "<!-- Written by `privml evaluate zoo`, as said below; do not edit. -->"
 INTRODUCTION = """\
-Every folder of `models/` has a definition, a recipe, weights and a card. This page says what secure inference makes
-of each: the answers beside those of the clear model, and what a query costs.
+Every folder of `models/` has a definition, a recipe, weights and a card; the weights of `characters` and `recordings`
+come with packages that their cards name, and without these the two are left out. This page says what secure inference
+makes of each: the answers beside those of the clear model, and what a query costs.
 
 ```
 privml evaluate zoo engine=threepc link=lan        # all models; model=lenet or model=lenet+mlp for some

@@ -58,7 +58,8 @@ class Settings:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model of the zoo, converted, with the clear and the plain engine's outputs of all its samples."""
+    """A model of the zoo, converted, with the clear and the plain engine's outputs of all its samples, which lie in
+    their first dimension."""
 
     model: Any
     program: Program
@@ -93,7 +94,8 @@ def evaluate(
         record = _record(prepared, card, settings, Query(rows, None, predicted))
     else:
         run = _median_run(prepared, settings, rows, progress)
-        record = _record(prepared, card, settings, Query(rows, run.outputs, predicted, run))
+        found = answers.by_row(run.outputs, prepared.model.rows)
+        record = _record(prepared, card, settings, Query(rows, found, predicted, run))
     return replace(record, predicted_seconds=seconds)
 
 
@@ -105,10 +107,11 @@ def prepare(load: Callable[[str], Any], name: str, numerics: str) -> Prepared:
     program = privml.convert(model.module, calibration=model.preprocess(model.calibration), numerics=chosen)
     inputs = model.preprocess(model.samples)
     start = time.perf_counter()
-    parts = [answers.plain_outputs(program, part) for part in inputs.split(CHUNK)]
+    parts = [answers.by_row(answers.plain_outputs(program, part), model.rows) for part in inputs.split(CHUNK)]
     seconds = time.perf_counter() - start
     plain = tuple(torch.cat(outputs) for outputs in zip(*parts, strict=True))
-    return Prepared(model, program, inputs, answers.clear_outputs(model.module, inputs), plain, seconds)
+    clear = answers.by_row(answers.clear_outputs(model.module, inputs), model.rows)
+    return Prepared(model, program, inputs, clear, plain, seconds)
 
 
 def affordable(program: Program, settings: Settings, rows: int) -> tuple[int, list[dict[str, Any]]]:
@@ -178,7 +181,7 @@ def _record(prepared: Prepared, card: str, settings: Settings, query: Query) -> 
         network={"name": settings.network, **asdict(settings.link)},
         rows=query.rows,
         threads=spec.threads,
-        answers=None if found is None else answers.compared(found, prepared.clear, model.labels),
+        answers=None if found is None else answers.compared(found, prepared.clear, model.labels, model.answer),
         errors=None if found is None else answers.errors(program, found, prepared.clear),
         predicted=cost(predicted, 0.0) if predicted else None,
         measured=cost(measured, run.client.seconds) if run else _plain_cost(prepared, settings),
