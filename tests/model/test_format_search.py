@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import privml
-from privml.errors import ConfigError, OverflowDetected, PrecisionLost
+from privml.errors import ConfigError, OverflowDetected, PrecisionLost, UnsupportedOperator
 from privml.formats import Float
 from privml.graph.export import export
 from privml.graph.passes import choose_formats as search
@@ -194,6 +194,18 @@ def test_one_bad_candidate_does_not_end_the_search(monkeypatch):
 
     monkeypatch.setattr(search, "_measure", only_fine_ones)
     assert privml.convert(module, calibration=x).choice.precision.scale == 11
+
+
+def test_an_operator_that_there_is_not_is_told_before_overflows(monkeypatch):
+    module, x = nn.Sequential(nn.Linear(4, 4), nn.Sigmoid()).eval(), torch.rand(16, 4)
+    failures = iter([OverflowDetected("too large"), *[UnsupportedOperator("no such operator")] * 1000])
+
+    def refuse(*args):
+        raise next(failures)
+
+    monkeypatch.setattr(search, "_measure", refuse)
+    with pytest.raises(UnsupportedOperator, match="no such operator"):
+        privml.convert(module, calibration=x)
 
 
 def test_if_no_candidate_can_be_computed_the_layer_is_named(monkeypatch):

@@ -17,7 +17,7 @@ from torch import fx
 from privml.context import Session
 from privml.engines.interface import DEFAULT, backends
 from privml.engines.plain.engine import PlainEngine
-from privml.errors import OverflowDetected, PrecisionLost, PrivmlError
+from privml.errors import OverflowDetected, PrecisionLost, PrivmlError, UnsupportedOperator
 from privml.formats import float_format
 from privml.graph.ir import attributes_of, placeholders, shape_of, tensor_of
 from privml.graph.passes.float_layers import all_floats, inner_floats, named_floats
@@ -412,9 +412,11 @@ def _rounded_up(error: float) -> str:
 
 
 def _cause(search: _Search) -> Exception:
-    """Why no candidate could be tried: the first overflow, else the first failure of any kind, with its layer."""
+    """Why no candidate could be tried: an operator that none has, the first overflow, else the first failure of any
+    kind, with its layer."""
     failures = search.failures
-    cause = next((f for f in failures if isinstance(f, OverflowDetected)), failures[0] if failures else None)
+    kinds = (UnsupportedOperator, OverflowDetected, Exception)
+    cause = next((f for kind in kinds for f in failures if isinstance(f, kind)), None)
     if cause is None:
         return OverflowDetected("no scale fits the rings")
     notes = "; ".join(getattr(cause, "__notes__", ()))
