@@ -26,6 +26,11 @@ from privml.ops.choices import CHECKED_INDEX, ONE_HOT_ROWS, SELECT_ROWS
 
 aten = torch.ops.aten
 
+# Operators that find places.
+_FINDERS = {
+    aten.argmax.default, aten.argmin.default, aten.sort.default, aten.sort.stable, aten.topk.default,
+    aten.argsort.default,
+}  # fmt: skip
 WAYS = ("secret", "public", "client")
 
 
@@ -103,15 +108,19 @@ def embed(
 
 
 def _lookups(module: fx.GraphModule) -> dict[fx.Node, list[fx.Node]]:
-    """The embeddings at secret places, and the inputs that each place depends on."""
+    """The embeddings at secret places, and the inputs that each place depends on; without those at places that the
+    model finds among numbers which depend on weights."""
     found: dict[fx.Node, list[fx.Node]] = {}
     for node in calls(module.graph):
         if node.target is aten.embedding.default and node.args[1].meta.get("secret"):
             ancestors = _ancestors(node.args[1])
             if any(a.op == "get_attr" and a.meta.get("secret") for a in ancestors):
+                if any(a.target in _FINDERS for a in ancestors):
+                    continue  # the operator itself looks up at places within the table
                 raise UnsupportedOperator(
                     f"the embedding {node.meta.get('layer', node.name)!r} looks up at places that depend on weights "
-                    f"({source_line(node) or 'source unknown'}); only ids of the client can be looked up"
+                    f"({source_line(node) or 'source unknown'}); only ids of the client can be looked up, and "
+                    "places that sort, topk or argmax find"
                 )
             found[node] = [a for a in module.graph.nodes if a in ancestors and a.op == "placeholder"]
     return found

@@ -128,12 +128,19 @@ for _function in (
 _NONLINEAR = "this function of a shared value needs a protocol that no engine offers yet"
 for _name in ("asin", "acos", "atan", "asinh", "acosh", "atanh", "erfinv"):
     HINTS[_name] = _NONLINEAR
-HINTS["div"] = "division with a rounding mode needs a public divisor"
+HINTS["div"] = "division with a rounding mode needs whole numbers and a public positive divisor"
 HINTS["pow"] = "either base or exponent must be public"
-for _name in ("floor_divide", "remainder", "fmod", "round", "frac"):
+for _name in ("floor_divide", "remainder"):
+    HINTS[_name] = "whole numbers are divided by public positive ones"
+for _name in ("fmod", "round", "frac"):
     HINTS[_name] = "of the roundings floor, ceil, trunc and .long() are supported"
 HINTS["nll_loss_forward"] = "with secret classes every class weighs the same, and none is ignored"
 for _name in ("kthvalue", "median", "mode"):
     HINTS[_name] = "take what you need of torch.sort or torch.topk"
-for _name in ("gather", "index", "index_select", "embedding", "scatter", "scatter_add", "index_put", "take"):
+for _name in ("scatter", "scatter_add", "index_put", "take"):
     HINTS[_name] = "indices must be public; compare with each candidate (index == arange) and sum instead"
+for _name in ("gather", "index", "index_select", "embedding"):
+    HINTS[_name] = (
+        "indices must be public, or places that sort, topk or argmax found in a dimension as long; compare others "
+        "with each candidate (index == arange) and sum"
+    )

@@ -30,5 +30,6 @@ from privml.ops import (  # noqa: F401
     sorting,
     structural,
     trigonometric,
+    whole_division,
 )
 from privml.ops.floating import rules  # noqa: F401

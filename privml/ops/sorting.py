@@ -18,7 +18,7 @@ from privml.dispatch import implements, implements_floating
 from privml.engines.base import Engine, Share
 from privml.engines.shares import Promise
 from privml.ops.ring_formats import interval, proved
-from privml.ops.values import engine_of, like, ring_value
+from privml.ops.values import claimed, engine_of, is_secret, like, ring_value
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -132,7 +132,10 @@ def _sorted_floats(
             later = places[..., second] < places[..., first]
             swap = swap | ((last[..., first] == last[..., second]) & later)
         last, places = (_chosen(part, first, second, swap) for part in (last, places))
-    return last[..., :kept].movedim(-1, dim), places[..., :kept].movedim(-1, dim)
+    places = places[..., :kept].movedim(-1, dim)
+    if is_secret(places):  # a single element is at a public place
+        places = claimed(places, proved(places.format.bits, 0, False, 0, x.shape[dim] - 1))
+    return last[..., :kept].movedim(-1, dim), places
 
 
 def _chosen(values: Any, first: torch.Tensor, second: torch.Tensor, swap: SecretTensor) -> SecretTensor:

@@ -14,6 +14,7 @@ from privml.dispatch import implements
 from privml.engines.shares import Promise
 from privml.errors import SecretLeakError
 from privml.formats import Boolean, Float
+from privml.ops import secret_places
 from privml.ops.masks import mask_of, masked
 from privml.ops.rescaling import convert
 from privml.ops.ring_formats import bit_value, interval, nonnegative, of_interval, plain_format, proved, width
@@ -245,12 +246,16 @@ def _gathered(x: SecretTensor, pick: Any) -> SecretTensor:
 
 @implements(aten.index_select.default)
 def index_select(x: Any, dim: int, index: Any) -> Any:
-    return NotImplemented if is_secret(index) else _gathered(x, lambda c: c.index_select(dim, index))
+    if is_secret(index):
+        return secret_places.index_select(x, dim, index)
+    return _gathered(x, lambda c: c.index_select(dim, index))
 
 
 @implements(aten.gather.default)
 def gather(x: Any, dim: int, index: Any, sparse_grad: bool = False) -> Any:
-    return NotImplemented if is_secret(index) else _gathered(x, lambda c: c.gather(dim, index))
+    if is_secret(index):
+        return secret_places.gather(x, dim, index)
+    return _gathered(x, lambda c: c.gather(dim, index))
 
 
 @implements(aten.take.default)
@@ -266,13 +271,15 @@ def index(x: Any, indices: Sequence[Any]) -> Any:
                 "x[mask] with a secret mask has a shape that would reveal how many elements are chosen; "
                 "use torch.where(mask, x, other)"
             )
-        return NotImplemented
+        return secret_places.at(x, indices)
     return _gathered(x, lambda c: aten.index(c, indices))
 
 
 @implements(aten.embedding.default)
 def embedding(weight: Any, indices: Any, padding_idx: int = -1, scale_grad: bool = False, sparse: bool = False) -> Any:
-    return NotImplemented if is_secret(indices) else _gathered(weight, lambda c: c[indices])
+    if is_secret(indices):
+        return secret_places.at(weight, [indices])
+    return _gathered(weight, lambda c: c[indices])
 
 
 @implements(aten.embedding_dense_backward.default)

@@ -291,8 +291,29 @@ case("sort_places", lambda x: x.sort(0, descending=True).indices, real(7, 2) + t
 case("sort_ties", lambda x: x.sort(dim=-1, stable=True).indices, torch.tensor([[1.0, 3.0, 1.0, 3.0, 3.0], [2.0] * 5]))
 case("topk", lambda x: x.topk(3, 1).values, real(2, 9))
 case("topk_smallest", lambda x: x.topk(2, 0, largest=False).indices, torch.tensor([5.0, -1.0, 3.0, -2.0, 4.0]))
+case("gather_places", lambda x: x.gather(1, x.topk(2, 1).indices), real(3, 5))
+case("gather_places_of_some_rows", lambda x, y: y.gather(0, x.sort(1).indices[:, :2]), real(2, 4), Y.repeat(2, 1))
+case(
+    "index_places",
+    lambda x, y: y[x.topk(2, 1, largest=False).indices],
+    real(3, 7) + torch.arange(7) / 2**10,
+    real(7, 2),
+)
+case("index_places_of_columns", lambda x, y: y[:, x.topk(3).indices], torch.tensor([1.5, -2.0, 7.0, 0.25]), Y)
+case("index_select_places", lambda x, y: y.index_select(1, x.sort().indices), torch.tensor([1.5, -2.0, 7.0, 0.25]), Y)
+case("index_place_of_maximum", lambda x, y: y[x.argmax(1)], X, real(5, 2))
+case("index_whole_numbers", lambda x, y: y[x.argmax(1)], X, whole(4, 3))
 case("argmax_ties", lambda x: x.argmax(-1), torch.tensor([[1.0, 3.0, 3.0], [2.0, 2.0, 2.0]]))
 case("argmin", lambda x: x.argmin(0), X)
+
+# ---- whole numbers divided
+case("floor_divide", lambda x: x // 3, whole(4, 5, low=-40, high=40))
+case("floor_divide_by_power", lambda x: torch.floor_divide(x, 8), whole(4, 5, low=-40, high=40))
+case("divide_floor", lambda x: torch.div(x.argsort(1), 2, rounding_mode="floor"), real(3, 5) + torch.arange(5) / 2**10)
+case("divide_trunc", lambda x: torch.div(x.argmax(1), 3, rounding_mode="trunc"), V)
+case("remainder", lambda x: x % 7, whole(4, 5, low=-40, high=40))
+case("remainder_by_power", lambda x: torch.remainder(x, 4), whole(4, 5, low=-40, high=40))
+case("remainder_of_large", lambda x: x % 1000003, whole(4, 5, low=-(2**40), high=2**40))
 
 # ---- activations
 case("relu", torch.relu, X)

@@ -135,9 +135,19 @@ class Chosen(nn.Module):
         return self.table((x * self.offset).argmax(1))
 
 
-def test_places_that_depend_on_weights_are_refused():
+class Counted(Chosen):
+    def forward(self, x):
+        return self.table((x * self.offset).sum(1).abs().long() % 5)
+
+
+def test_places_that_depend_on_weights_are_found_by_the_model_or_refused():
+    model, x = Chosen().eval(), torch.randn(32, 5)
+    program = privml.convert(model, calibration=x)
+    with privml.local(program, engine="plain"):
+        assert (program(x[:6]) - model(x[:6])).abs().max() < 0.05
+    assert not program.notes
     with pytest.raises(UnsupportedOperator, match="places that depend on weights"):
-        privml.convert(Chosen().eval(), calibration=torch.randn(4, 5))
+        privml.convert(Counted().eval(), calibration=torch.randn(4, 5))
 
 
 def test_notes_are_parts_of_the_program_and_notices_before_anything_is_sent(tmp_path, caplog):
