@@ -46,6 +46,13 @@ def mobilenet_v3():
     return MobileNetV3(parts[:6], 64, num_classes=10)
 
 
+def squeezenet():
+    torchvision()
+    from torchvision.models.squeezenet import SqueezeNet
+
+    return SqueezeNet("1_1", num_classes=10)
+
+
 def timm(name, **settings):
     torchvision()
     return pytest.importorskip("timm").create_model(name, num_classes=10, **settings)
@@ -67,6 +74,7 @@ FAMILIES = {
     "torchvision DenseNet": densenet,
     "MONAI DenseNet": densenet_of_blocks,
     "torchvision MobileNetV3": mobilenet_v3,
+    "torchvision SqueezeNet": squeezenet,
     "timm ResNet": lambda: timm("test_resnet"),
     "timm EfficientNet": lambda: timm("test_efficientnet"),
     "timm ConvNeXt": lambda: timm("test_convnext"),
