@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 
@@ -69,6 +70,17 @@ def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
             "more bits or a smaller scale (of a program: convert it with a calibration as large)"
         )
     return ring
+
+
+def as_given(value: Any, dtype: torch.dtype) -> torch.Tensor:
+    """``value`` as a tensor of an input's dtype; InvalidInput for what is none of its whole numbers or bits."""
+    given = torch.as_tensor(value)
+    tensor = given.to(dtype)
+    if not dtype.is_floating_point and given.dtype is not dtype:
+        bad = tensor.to(given.dtype) != given
+        if bool(bad.any()):
+            raise InvalidInput(f"values must be {str(dtype).removeprefix('torch.')}, and {_where(bad)} not")
+    return tensor
 
 
 def _where(bad: torch.Tensor) -> str:

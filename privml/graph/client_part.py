@@ -16,7 +16,7 @@ from torch import fx
 
 from privml.errors import ConfigError, InvalidInput
 from privml.graph.ir import dtype_of, placeholders, shape_of
-from privml.graph.run import run_graph
+from privml.graph.run import given_to, run_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class ClientPart:
         if self.tables and tables is None:
             raise ConfigError("the client looks up ids by itself: load the tables that belong to the program")
         nodes = placeholders(self.graph)
-        given = [torch.as_tensor(value).to(dtype_of(node)) for node, value in zip(nodes, values, strict=True)]
+        given = [given_to(node, value) for node, value in zip(nodes, values, strict=True)]
         try:
             with torch.no_grad():
                 return tuple(run_graph(self.graph, given, {**self.constants, **(tables or {})}))

@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_leaves
 
 from privml.context import Session
 from privml.dispatch import dispatch
+from privml.encoding import as_given
 from privml.errors import InvalidInput, PrivmlError, ProgramsDiffer
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer
 from privml.formats import node as current
@@ -223,6 +224,14 @@ def share_attributes(
     return result
 
 
+def given_to(node: fx.Node, value: Any) -> torch.Tensor:
+    """A value in the dtype of an input; InvalidInput, naming this, where it is none of its whole numbers."""
+    try:
+        return as_given(value, dtype_of(node))
+    except InvalidInput as error:
+        raise InvalidInput(f"input {node.name!r}: {error}") from None
+
+
 def share_inputs(graph: fx.Graph, session: Session, values: Sequence[Any], owner: int = 1) -> list[Any]:
     """Secrets of party ``owner``, one per placeholder, or public values where the graph has those. Others pass the
     shape instead of a tensor; secret tensors stay what they are."""
@@ -235,7 +244,7 @@ def share_inputs(graph: fx.Graph, session: Session, values: Sequence[Any], owner
             shared.append(value)
             continue
         known = value is not None and not isinstance(value, (tuple, torch.Size))
-        tensor = torch.as_tensor(value).to(dtype_of(node)) if known else None
+        tensor = given_to(node, value) if known else None
         shape = tuple(tensor.shape if known else value or ())
         wanted = shape_of(node)
         fits = len(shape) == len(wanted) and all(w in (None, n) for w, n in zip(wanted, shape, strict=True))

@@ -179,3 +179,15 @@ def test_arrays_keep_whole_numbers():
     table = nn.Embedding(6, 3).eval()
     program = privml.convert(table, calibration=np.arange(6).reshape(2, 3), token_ids="public")
     assert program.inputs[0].dtype is torch.int64
+
+
+@pytest.mark.parametrize("way", ["secret", "client", "public"])
+def test_numbers_that_are_no_ids_are_refused(way):
+    torch.manual_seed(0)
+    model, ids = nn.Sequential(nn.Embedding(6, 4), nn.Linear(4, 3)).eval(), torch.randint(0, 6, (16, 2))
+    program = privml.convert(model, calibration=ids, token_ids=way)
+    for value in (4.5, float("nan")):
+        wrong = torch.tensor([[1.0, value]])
+        with pytest.raises(InvalidInput, match=r"input .*values must be int64, and input index \(0, 1\) is not"):
+            answers(program, wrong)
+    assert torch.equal(answers(program, ids[:2].float())[0], answers(program, ids[:2])[0])

@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 import torch
 
-from privml.encoding import decode, encode_constant, encode_factor, encode_input, encode_threshold
+from privml.encoding import as_given, decode, encode_constant, encode_factor, encode_input, encode_threshold
 from privml.errors import InvalidInput, OverflowDetected
 from privml.formats import Boolean, FixedPoint, Float, Integer
 
@@ -104,3 +104,21 @@ def test_thresholds_keep_the_order():
             assert (x > Fraction(value)) == (ring > down)
     assert encode_threshold(math.inf, 16, 8, True) == 2**14
     assert encode_threshold(torch.tensor([-math.inf, 0.3]), 16, 8, True).tolist() == [-(2**14), 77]
+
+
+def test_a_value_is_taken_in_another_dtype_only_if_that_keeps_it():
+    kept = [
+        (torch.tensor([4.0, -2.0]), torch.int64),
+        (torch.tensor([0, 1]), torch.bool),
+        (torch.tensor([255]), torch.uint8),
+    ]
+    for value, dtype in kept:
+        assert as_given(value, dtype).dtype is dtype
+    wrong = [
+        (torch.tensor([1.0, 4.5]), torch.int64), (torch.tensor([0.0, float("inf")]), torch.int64),
+        (torch.tensor([0, 2]), torch.bool), (torch.tensor([0, 256]), torch.uint8),
+    ]  # fmt: skip
+    for value, dtype in wrong:
+        with pytest.raises(InvalidInput, match=r"input index \(1,\) is not"):
+            as_given(value, dtype)
+    assert as_given([1, 2], torch.float32).tolist() == [1.0, 2.0]
