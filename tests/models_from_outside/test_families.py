@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import privml
+from privml.graph.passes import choose_formats as search
 
 transformers = pytest.importorskip("transformers")
 from families import FAMILIES, built, clear  # noqa: E402 - needs the library
@@ -55,3 +56,13 @@ def test_three_parties_give_the_plain_answers(name):
 def test_two_parties_give_the_plain_answers(name):
     program, inputs, _ = converted(name)
     assert torch.equal(answer(program, inputs, "twopc", ot="ideal"), answer(program, inputs, "plain"))
+
+
+@pytest.mark.parametrize("name", ["bert", "resnet"])
+def test_few_formats_are_tried(name, monkeypatch):
+    """Each computes the whole model on all rows that judge, which conversions once took minutes for."""
+    tried, attempt = [], search._try
+    monkeypatch.setattr(search, "_try", lambda *given: tried.append(given[1]) or attempt(*given))
+    model, inputs = built(name)
+    program = privml.convert(model, calibration=inputs)
+    assert program.choice.precision in tried and len(tried) <= 24
