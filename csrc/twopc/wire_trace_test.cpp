@@ -9,6 +9,7 @@
 #include "twopc/compare/equality.h"
 #include "twopc/compare/maximum.h"
 #include "twopc/compare/millionaires.h"
+#include "twopc/compare/nonzero_bit.h"
 #include "twopc/compare/relu.h"
 #include "twopc/compare/wrap.h"
 #include "twopc/lookup/lookup.h"
@@ -104,6 +105,11 @@ TEST(WireTrace, BitsAndTables) {
               lookup(p, table, x, 4, 12, r);
             }),
             "c39d9cad87419142");
+  EXPECT_EQ(with_bits([](auto& p, auto& x, auto&) {
+              Bits r(kCount * kWidth);
+              most_significant_nonzero_bit(p, x, kWidth, r);
+            }),
+            "b3147afd918caab3");
 }
 
 TEST(WireTrace, WordsAndParts) {

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "twopc/lookup/split_lookup.h"
 
 namespace privml::fixed {
 namespace {
@@ -84,10 +85,17 @@ functions::RingShares line(functions::Evaluator& evaluator, const UnitReciprocal
                            const functions::RingShares& u, int ring) {
   const twopc::LinearShape shape = line_shape(plan, ring);
   const int slope = slope_bits(plan), bits = constant_bits(plan) + slope;
-  const auto [segment, low] =
-      evaluator.split_number(u, plan.shape.fraction, low_bits(plan), shape.ell);
-  const functions::RingShares entry =
-      evaluator.lookup_xor(line_table(plan), segment, plan.segment_bits, bits);
+  const int widths[] = {bits};
+  const twopc::SplitLookupShape split{plan.segment_bits, low_bits(plan), shape.ell, widths};
+  functions::RingShares entry = evaluator.ring(u.count), low = evaluator.ring(u.count);
+  evaluator.call(
+      [&](ot::Party& party) {
+        const Words table = line_table(plan);
+        const std::span<const u64> tables[] = {table};
+        const std::span<u64> found[] = {entry.values};
+        twopc::split_lookup(party, split, tables, u, found, low.values);
+      },
+      [&](ot::CostMeter& meter) { twopc::cost_split_lookup(meter, u.count, split); });
   const functions::RingShares constants =
       evaluator.map(u.count, 64, [&](i64 k) { return entry[k] >> slope; });
   const functions::RingShares value =

@@ -7,100 +7,256 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "twopc/compare/comparison_plan.h"
 #include "twopc/compare/prefix.h"
 #include "twopc/lookup/digits.h"
 #include "twopc/lookup/two_way_transfer.h"
-#include "twopc/select/boolean.h"
+#include "twopc/select/bit_products.h"
 #include "twopc/session/chunk.h"
 
 namespace privml::twopc {
 namespace {
 
-constexpr int kDigit = 4;
-constexpr int kChoiceBits = kDigit + 1;  // a digit's share and the share of its carry
+constexpr int kUsualDigit = 4, kLargestDigit = 7;
 
-i64 chunk_limit(int ell) { return std::max<i64>(kChunk / digit_count(ell, kDigit), 1); }
+i64 chunk_limit(int ell) { return std::max<i64>(kChunk / digit_count(ell, kUsualDigit), 1); }
 
-// Four bits per digit value: the one-hot place of its most significant one, zero for zero.
-constexpr u64 one_hot_table() {
-  u64 table = 0;
-  for (u64 value = 1; value < 16; ++value)
-    table |= (u64{1} << (std::bit_width(value) - 1)) << (4 * value);
-  return table;
+// The digits: `count` of them, of `size` bits but the top one of `top` bits.
+struct Cut {
+  int ell, size;
+  i64 count;
+  int top;
+  int bits(i64 digit) const { return digit + 1 < count ? size : top; }
+};
+
+Cut cut_into(int ell, int size) {
+  const int count = static_cast<int>(digit_count(ell, size));
+  return {ell, size, count, ell - (count - 1) * size};
 }
 
-// The entries of digits of `bits` bits, periodic.
-constexpr u64 one_hot_table(int bits) {
-  u64 table = one_hot_table() & low_mask(4 << bits);
-  for (int size = 4 << bits; size < 64; size *= 2) table |= table << size;
-  return table;
+// What a digit's transfer tells, from its lowest bit: the place of the highest one of the sum of
+// shares and, but for the lowest digit, of the sum and one; then, but for the top digit, the carry
+// and, if it is not the lowest one, whether the sum is 2^bits.
+struct Kind {
+  i64 first, count;  // digits
+  int bits;
+  bool lowest, top;
+  int places() const { return lowest ? bits : 2 * bits; }
+  int width() const { return places() + (top ? 0 : lowest ? 1 : 2); }
+};
+
+std::vector<Kind> kinds_of(const Cut& cut) {
+  if (cut.count == 1) return {{0, 1, cut.top, true, true}};
+  std::vector<Kind> kinds{{0, 1, cut.size, true, false}};
+  if (cut.count > 2) kinds.push_back({1, cut.count - 2, cut.size, false, false});
+  kinds.push_back({cut.count - 1, 1, cut.top, false, true});
+  return kinds;
 }
 
-// A digit's messages: j = peer's share + 16 * peer's carry share. Rotating the table by this
-// party's share and the carry brings all entries of one carry into place at once.
-void digit_messages(std::span<const u8> share, std::span<const u8> carry, std::span<const u64> mask,
-                    std::span<const u64> tables, std::span<u64> messages) {
-  constexpr u64 every_entry = 0x1111111111111111;
-  for (size_t i = 0; i < share.size(); ++i) {
-    for (int peer_carry : {0, 1}) {
-      const int value = share[i] + (carry[i] ^ peer_carry);
-      const u64 row = std::rotr(tables[i], 4 * value) ^ mask[i] * every_entry;
-      u64* const out = messages.data() + (i << kChoiceBits) + (peer_carry << kDigit);
-      for (int j = 0; j < 1 << kDigit; ++j) out[j] = (row >> (4 * j)) & 15;
-    }
+u64 highest_one(u64 value) { return value == 0 ? 0 : u64{1} << (std::bit_width(value) - 1); }
+
+// By the sum of the shares, 2^(bits + 1) - 1 entries.
+std::vector<u64> entries_of(const Kind& kind) {
+  const u64 end = u64{1} << kind.bits;
+  std::vector<u64> entries;
+  for (u64 sum = 0; sum + 1 < 2 * end; ++sum) {
+    u64 entry = highest_one(sum & (end - 1));
+    if (!kind.lowest) entry |= highest_one((sum + 1) & (end - 1)) << kind.bits;
+    if (!kind.top) entry |= static_cast<u64>(sum >= end) << kind.places();
+    if (!kind.top && !kind.lowest) entry |= static_cast<u64>(sum == end) << (kind.places() + 1);
+    entries.push_back(entry);
   }
+  return entries;
 }
 
-// XOR shares of every digit's one-hot vector; party 0 sends for the first half, party 1 for the
-// rest.
-void digit_one_hots(ot::Party& party, std::span<const u8> share, std::span<const u8> carry,
-                    std::span<const u64> tables, std::span<u8> one_hot) {
-  const i64 total = std::ssize(share), half = (total + 1) / 2;
-  const i64 send_first = party.rank == 0 ? 0 : half;
-  const i64 send_count = party.rank == 0 ? half : total - half;
-  const i64 pick_first = half - send_first, pick_count = total - send_count;
-  const auto sent = [&](auto v) { return v.subspan(send_first, send_count); };
-
-  std::vector<u8> choices(pick_count);
-  for (i64 i = 0; i < pick_count; ++i)
-    choices[i] = static_cast<u8>(share[pick_first + i] | carry[pick_first + i] << kDigit);
-  AlignedVector<u64> mask(send_count), messages(send_count << kChoiceBits), got(pick_count);
-  party.prg.fill_ring(mask, kDigit);
-  digit_messages(sent(share), sent(carry), mask, sent(tables), messages);
-  two_way_transfer(party, messages, choices, kChoiceBits, kDigit, got);
-  std::copy(mask.begin(), mask.end(), one_hot.begin() + send_first);
-  std::copy(got.begin(), got.end(), one_hot.begin() + pick_first);
+// Factors of the products of a prefix level, of the choice by the carries and of the last products.
+std::vector<int> level_widths(const PrefixLevel& level) {
+  std::vector<int> widths;
+  for (i64 i = 0; i < std::ssize(level.nodes); ++i) {
+    const int complete = i < level.complete ? 1 : 2;
+    widths.insert(widths.end(), {complete, 2, complete});
+  }
+  return widths;
 }
 
-void cost_digit_one_hots(ot::CostMeter& meter, i64 total) {
-  cost_two_way_transfer(meter, {(total + 1) / 2, total / 2}, kChoiceBits, kDigit);
+std::vector<int> choice_widths(const Cut& cut) {
+  std::vector<int> widths;
+  for (i64 j = 1; j < cut.count; ++j) widths.push_back(cut.bits(j) + 1);
+  return widths;
 }
 
-// keep[j * n + k]: all digits above digit j are zero, for all digits but the top one.
-void all_higher_zero(ot::Party& party, std::span<const u8> one_hot, i64 count, i64 n,
-                     std::span<u8> keep) {
-  const i64 positions = count - 1;  // position p is digit count - 1 - p
-  std::vector<u8> zero(positions * n);
-  for (i64 p = 0; p < positions; ++p) {
+std::vector<int> keep_widths(const Cut& cut) { return std::vector<int>(cut.count - 1, cut.size); }
+
+double wire_bits(const Cut& cut, ComparisonPrices prices) {
+  const double price = prices.correlation + kComputingBits;
+  double bits = 0;
+  for (const Kind& kind : kinds_of(cut))
+    bits += static_cast<double>(kind.count) *
+            (kind.bits * (price + 1) + static_cast<double>(kind.width() << kind.bits));
+  const auto add = [&](const std::vector<int>& widths) {
+    for (int width : widths) bits += 2 * price + 2 * (1 + width);
+  };
+  for (const PrefixLevel& level : prefix_levels(cut.count - 1)) {
+    add(level_widths(level));
+    bits += prices.level;
+  }
+  if (cut.count == 1) return bits;
+  add(choice_widths(cut));
+  add(keep_widths(cut));
+  return bits + 2 * prices.level;
+}
+
+Cut best_cut(int ell, ComparisonPrices prices) {
+  Cut best = cut_into(ell, std::min(ell, kUsualDigit));
+  for (int size = 2; size <= std::min(ell, kLargestDigit); ++size) {
+    const Cut cut = cut_into(ell, size);
+    if (wire_bits(cut, prices) < wire_bits(best, prices)) best = cut;
+  }
+  return best;
+}
+
+// Planes of n bytes. Of digits, by digit: `places` at (digit * size + place), without a carry and
+// with the difference that a carry makes beside it; `carry` out of the digits below the top one,
+// and `ones`, whether a carry into a digit would leave it. Of digits from the top down, by their
+// distance from it: whether the digits down to this one are all zero without a carry (`zero`:
+// because all shares are, `power`: because their sum is a power of two; once a range reaches the
+// top, `power` holds both), and with one (`filled`).
+struct Planes {
+  Cut cut;
+  i64 n;
+  AlignedVector<u8> places, differences, carry, ones, power, zero, filled;
+
+  Planes(const Cut& of, i64 length) : cut(of), n(length) {
+    places.resize(cut.count * cut.size * n);
+    differences.resize(cut.count * cut.size * n);
+    for (AlignedVector<u8>* const planes : {&carry, &ones, &power, &zero, &filled})
+      planes->resize((cut.count - 1) * n);
+  }
+  u8* at(AlignedVector<u8>& planes, i64 position) const { return planes.data() + position * n; }
+  i64 place(i64 digit, int bit) const { return digit * cut.size + bit; }
+};
+
+void write_planes(Planes& planes, const Kind& kind, std::span<const u64> entries, u8 first) {
+  const i64 n = planes.n;
+  const auto bit = [](u64 word, int place) { return static_cast<u8>(word >> place & 1); };
+  for (i64 d = 0; d < kind.count; ++d) {
+    const i64 digit = kind.first + d, from_top = planes.cut.count - 1 - digit;
     for (i64 k = 0; k < n; ++k) {
-      const u8 bits = one_hot[(count - 1 - p) * n + k];
-      const u8 nonzero = (bits ^ bits >> 1 ^ bits >> 2 ^ bits >> 3) & 1;
-      zero[p * n + k] = nonzero ^ (party.rank == 0 ? 1 : 0);
+      const u64 entry = entries[d * n + k];
+      const u64 with = entry >> kind.bits;
+      u8 any = 0, any_with = 0;
+      for (int b = 0; b < kind.bits; ++b) {
+        planes.at(planes.places, planes.place(digit, b))[k] = bit(entry, b);
+        planes.at(planes.differences, planes.place(digit, b))[k] = bit(entry ^ with, b);
+        any ^= bit(entry, b);
+        any_with ^= bit(with, b);
+      }
+      const u8 power = kind.top ? 0 : bit(entry, kind.places() + 1);
+      if (!kind.top) planes.at(planes.carry, digit)[k] = bit(entry, kind.places());
+      if (kind.lowest) continue;
+      if (!kind.top) planes.at(planes.ones, digit)[k] = any_with ^ first;
+      planes.at(planes.filled, from_top)[k] = any_with ^ first;
+      planes.at(planes.zero, from_top)[k] = any ^ first ^ power;
+      planes.at(planes.power, from_top)[k] = kind.top ? any ^ first : power;
     }
   }
-  for (const PrefixLevel& level : prefix_levels(positions)) {
-    const size_t size = level.nodes.size() * n;
-    std::vector<u8> a(size), b(size), c(size);
-    for (size_t i = 0; i < level.nodes.size(); ++i) {
-      std::copy_n(zero.begin() + level.nodes[i].high * n, n, a.begin() + i * n);
-      std::copy_n(zero.begin() + level.nodes[i].low * n, n, b.begin() + i * n);
+}
+
+// Party 0 sends for the first half of a kind's digits, party 1 for the rest.
+void transfer_digits(ot::Party& party, std::span<const u64> x, Planes& planes) {
+  const i64 n = planes.n;
+  const std::vector<Kind> kinds = kinds_of(planes.cut);
+  std::vector<AlignedVector<u64>> messages(kinds.size()), found(kinds.size());
+  std::vector<std::vector<u8>> choices(kinds.size());
+  std::vector<TwoWayTransfer> transfers;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const Kind& kind = kinds[i];
+    const i64 total = kind.count * n, half = (total + 1) / 2;
+    const i64 send_first = party.rank == 0 ? 0 : half,
+              send_count = party.rank == 0 ? half : total - half;
+    const i64 pick_first = half - send_first, pick_count = total - send_count;
+    const auto share = [&](i64 at) {
+      const i64 digit = kind.first + at / n;
+      return x[at % n] >> (digit * planes.cut.size) & low_mask(kind.bits);
+    };
+    const std::vector<u64> entries = entries_of(kind);
+    const i64 size = i64{1} << kind.bits;
+    found[i].resize(total);
+    messages[i].resize(send_count * size);
+    choices[i].resize(pick_count);
+    const std::span<u64> masks = std::span(found[i]).subspan(send_first, send_count);
+    party.prg.fill_ring(masks, kind.width());
+    for (i64 s = 0; s < send_count; ++s) {
+      const u64* const row = entries.data() + share(send_first + s);
+      for (i64 j = 0; j < size; ++j) messages[i][s * size + j] = row[j] ^ masks[s];
     }
-    and_bits(party, a, b, c);
-    for (size_t i = 0; i < level.nodes.size(); ++i)
-      std::copy_n(c.begin() + i * n, n, zero.begin() + level.nodes[i].high * n);
+    for (i64 p = 0; p < pick_count; ++p) choices[i][p] = static_cast<u8>(share(pick_first + p));
+    transfers.push_back({messages[i], choices[i], kind.bits, kind.width(),
+                         std::span(found[i]).subspan(pick_first, pick_count)});
   }
-  for (i64 j = 0; j < positions; ++j)
-    std::copy_n(zero.begin() + (positions - 1 - j) * n, n, keep.begin() + j * n);
+  two_way_transfers(party, transfers);
+  for (size_t i = 0; i < kinds.size(); ++i)
+    write_planes(planes, kinds[i], found[i], party.rank == 0 ? 1 : 0);
+}
+
+// Upwards carry_high ^= ones_high & carry_low. Downwards the range of lower digits, `high`, takes
+// the higher ones, `low`, without a carry if its own shares are zero, else with one.
+void run_level(ot::Party& party, const PrefixLevel& level, Planes& planes) {
+  const i64 n = planes.n, nodes = std::ssize(level.nodes);
+  AlignedVector<u8> without(nodes * n);
+  std::vector<PlaneProduct> products;
+  for (i64 i = 0; i < nodes; ++i) {
+    const auto [high, low] = level.nodes[i];
+    const auto at = [&](AlignedVector<u8>& of, i64 position) { return planes.at(of, position); };
+    PlaneProduct up{at(planes.ones, high), {{at(planes.carry, low), at(planes.carry, high), true}}};
+    PlaneProduct down{at(planes.filled, low),
+                      {{at(planes.power, high), at(planes.power, high), false},
+                       {at(planes.filled, high), at(planes.filled, high), false}}};
+    PlaneProduct straight{at(planes.zero, high),
+                          {{at(planes.power, low), without.data() + i * n, false}}};
+    if (i >= level.complete) {
+      up.factors.push_back({at(planes.ones, low), at(planes.ones, high), false});
+      straight.factors.push_back({at(planes.zero, low), at(planes.zero, high), false});
+    }
+    products.insert(products.end(), {std::move(up), std::move(down), std::move(straight)});
+  }
+  multiply_planes(party, std::move(products), n);
+  for (i64 i = 0; i < nodes; ++i) {
+    u8* const power = planes.at(planes.power, level.nodes[i].high);
+    for (i64 k = 0; k < n; ++k) power[k] ^= without[i * n + k];
+  }
+}
+
+// The carries choose the places of their digits, and of the higher digits whether they are zero.
+void choose_by_carries(ot::Party& party, Planes& planes) {
+  std::vector<PlaneProduct> products;
+  for (i64 j = 1; j < planes.cut.count; ++j) {
+    const i64 above = planes.cut.count - 1 - j;
+    u8* const zero = planes.at(planes.power, above);
+    u8* const filled = planes.at(planes.filled, above);
+    for (i64 k = 0; k < planes.n; ++k) filled[k] ^= zero[k];
+    PlaneProduct product{planes.at(planes.carry, j - 1), {{filled, zero, true}}};
+    for (int b = 0; b < planes.cut.bits(j); ++b) {
+      const i64 place = planes.place(j, b);
+      product.factors.push_back(
+          {planes.at(planes.differences, place), planes.at(planes.places, place), true});
+    }
+    products.push_back(std::move(product));
+  }
+  multiply_planes(party, std::move(products), planes.n);
+}
+
+void keep_where_higher_are_zero(ot::Party& party, Planes& planes) {
+  std::vector<PlaneProduct> products;
+  for (i64 j = 0; j + 1 < planes.cut.count; ++j) {
+    PlaneProduct product{planes.at(planes.power, planes.cut.count - 2 - j), {}};
+    for (int b = 0; b < planes.cut.size; ++b) {
+      u8* const place = planes.at(planes.places, planes.place(j, b));
+      product.factors.push_back({place, place, false});
+    }
+    products.push_back(std::move(product));
+  }
+  multiply_planes(party, std::move(products), planes.n);
 }
 
 // Place 0: the complement of all others, or its own bit.
@@ -108,43 +264,39 @@ enum class Zero { is_place_0, is_none };
 
 void one_hot_chunk(ot::Party& party, std::span<const u64> x, int ell, Zero zero,
                    std::span<u8> out) {
-  const i64 n = std::ssize(x), count = digit_count(ell, kDigit);
-  std::vector<u8> share(count * n), carry(count * n), one_hot(count * n);
-  std::vector<u64> tables(count * n);
-  digit_carries(party, x, ell, kDigit, std::span(carry).subspan(n));
-  for (i64 j = 0; j < count; ++j) {
-    const int bits = std::min<int>(kDigit, ell - static_cast<int>(j) * kDigit);
-    for (i64 k = 0; k < n; ++k) {
-      share[j * n + k] = static_cast<u8>((x[k] >> (j * kDigit)) & low_mask(bits));
-      tables[j * n + k] = one_hot_table(bits);
-    }
-  }
-  digit_one_hots(party, share, carry, tables, one_hot);
-  if (count > 1) {
-    std::vector<u8> keep((count - 1) * n), kept((count - 1) * n);
-    all_higher_zero(party, one_hot, count, n, keep);
-    and_strings(party, keep, std::span(one_hot).first(keep.size()), kDigit, kept);
-    std::copy(kept.begin(), kept.end(), one_hot.begin());
+  const i64 n = std::ssize(x);
+  Planes planes(best_cut(ell, comparison_prices(party, n)), n);
+  transfer_digits(party, x, planes);
+  for (const PrefixLevel& level : prefix_levels(planes.cut.count - 1))
+    run_level(party, level, planes);
+  if (planes.cut.count > 1) {
+    choose_by_carries(party, planes);
+    keep_where_higher_are_zero(party, planes);
   }
   for (i64 k = 0; k < n; ++k) {
     u8 others = party.rank == 0 ? 1 : 0;
     for (i64 place = 1; place < ell; ++place) {
-      const u8 bit = (one_hot[place / kDigit * n + k] >> (place % kDigit)) & 1;
+      const u8 bit = planes.places[place * n + k];
       out[k * ell + place] = bit;
       others ^= bit;
     }
-    out[k * ell] = zero == Zero::is_place_0 ? others : one_hot[k] & 1;
+    out[k * ell] = zero == Zero::is_place_0 ? others : planes.places[k];
   }
 }
 
 void cost_one_hot_chunk(ot::CostMeter& meter, i64 n, int ell) {
-  const i64 count = digit_count(ell, kDigit);
-  cost_digit_carries(meter, n, ell, kDigit);
-  cost_digit_one_hots(meter, count * n);
-  if (count == 1) return;
-  for (const PrefixLevel& level : prefix_levels(count - 1))
-    cost_and_bits(meter, std::ssize(level.nodes) * n);
-  cost_and_strings(meter, (count - 1) * n, kDigit);
+  const Cut cut = best_cut(ell, comparison_prices(meter, n));
+  std::vector<TwoWayShape> shapes;
+  for (const Kind& kind : kinds_of(cut)) {
+    const i64 total = kind.count * n;
+    shapes.push_back({{(total + 1) / 2, total / 2}, kind.bits, kind.width()});
+  }
+  cost_two_way_transfers(meter, shapes);
+  for (const PrefixLevel& level : prefix_levels(cut.count - 1))
+    cost_multiply_planes(meter, level_widths(level), n);
+  if (cut.count == 1) return;
+  cost_multiply_planes(meter, choice_widths(cut), n);
+  cost_multiply_planes(meter, keep_widths(cut), n);
 }
 
 void run(ot::Party& party, std::span<const u64> x, int ell, Zero zero, std::span<u8> one_hot) {

@@ -3,13 +3,18 @@
 //
 // Functionality  x in Z_{2^ell} read unsigned; one_hot has its 1 at place floor(log2 x), at place
 //                0 for x = 0, as XOR shares.
-// Method         in digits of 4 bits: each digit's one-hot comes out of one OT on (share of the
-//                digit, share of its carry) and is kept where all higher digits are zero; place 0
-//                is the complement of all others.
+// Method         in digits: one OT each gives the place of the highest one of the digit's sum of
+//                shares, both without and with a carry into it, and what the scans need. One
+//                parallel prefix (prefix.h) goes up for the carries; another goes down, at the same
+//                time, for whether all higher digits are zero, both without and with a carry into
+//                them. The carries then choose in both, and the second chosen keeps the first.
 // Leakage        none beyond length and width. Assumption: correlated OT, correlation-robust hash.
-// Cost           per digit its carry (digits.h), 5 correlations and 128 bits, one AND in the
-//                prefix network and one of 4 bits; depth logarithmic in ell.
-// Source         after SiRNN (Rathee et al., S&P 2021), appendix F, Algorithm 7.
+// Cost           per digit of d bits d correlations and 2^d (2d + 2) bits (fewer for the lowest and
+//                the highest), three triples in each prefix node, one of d + 1 and one of d
+//                factors; depth 4 and that of the prefix; d by comparison_plan.h's prices.
+// Source         after SiRNN (Rathee et al., S&P 2021), appendix F, Algorithm 7, which waits for
+// the
+//                carries first, then for the higher digits.
 #pragma once
 
 #include "ot/cost.h"

@@ -48,14 +48,16 @@ TEST(Digits, LongerThanAChunkAndSoftSpoken) {
   expect_digits(share(random_words(100, 32, 1), 32), 32, 8, {false, 4});
 }
 
-void expect_nonzero_bit(const Both<Words>& x, int ell, const OtKind& ot = {}) {
+void expect_nonzero_bit(const Both<Words>& x, int ell, const OtKind& ot = {}, i64 factor = 1) {
   const i64 n = std::ssize(x[0]);
   Both<Bits> out{Bits(n * ell), Bits(n * ell)};
   const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
+    party.chunk_factor = factor;
     most_significant_nonzero_bit(party, x[party.rank], ell, out[party.rank]);
   });
   Both<Bits> or_none{Bits(n * ell), Bits(n * ell)};
   const Outcome same_cost = run_parties(ot, [&](ot::Party& party) {
+    party.chunk_factor = factor;
     most_significant_nonzero_bit_or_none(party, x[party.rank], ell, or_none[party.rank]);
   });
   const Words values = reconstruct(x, ell);
@@ -70,8 +72,10 @@ void expect_nonzero_bit(const Both<Words>& x, int ell, const OtKind& ot = {}) {
           << ell << " value " << values[k] << " place " << j;
   }
   for (const Outcome& run : {outcome, same_cost})
-    expect_cost_equals(run,
-                       [&](ot::CostMeter& m) { cost_most_significant_nonzero_bit(m, n, ell); });
+    expect_cost_equals(run, [&](ot::CostMeter& m) {
+      m.chunk_factor = factor;
+      cost_most_significant_nonzero_bit(m, n, ell);
+    });
 }
 
 TEST(NonzeroBit, AllSharesAtSmallWidths) {
@@ -90,6 +94,30 @@ TEST(NonzeroBit, RandomOfEveryLengthAndZero) {
 TEST(NonzeroBit, LongerThanAChunkAndSoftSpoken) {
   expect_nonzero_bit(share(random_words((1 << 15) + 9, 6, 1), 6), 6);
   expect_nonzero_bit(share(random_words(100, 32, 1), 32), 32, {false, 4});
+}
+
+TEST(NonzeroBit, OverASlowLink) {
+  for (int ell = 1; ell <= 7; ++ell) expect_nonzero_bit(all_share_pairs(ell), ell, {}, 32);
+  for (int ell : {8, 9, 19, 25, 31, 32, 38, 64}) {
+    Words values = random_words(40, ell, 1);
+    for (int i = 0; i < 3 * ell; ++i) values.push_back(values[i % 40] >> (i % ell));
+    expect_nonzero_bit(share(values, ell), ell, {}, 32);
+  }
+}
+
+// Messages in a row: two for the digits, one for each level of the prefix, two for the choices.
+TEST(NonzeroBit, Depth) {
+  const auto depth = [](i64 factor, i64 n, int ell) {
+    ot::CostMeter meter(ot::rcot_cost(OtKind{}.config()));
+    meter.chunk_factor = factor;
+    cost_most_significant_nonzero_bit(meter, n, ell);
+    return meter.depth[0];
+  };
+  EXPECT_EQ(depth(1, 1000, 4), 2);
+  EXPECT_LE(depth(1, 1000, 25), 7);
+  EXPECT_LE(depth(1, 1000, 31), 8);
+  EXPECT_EQ(depth(32, 128, 19), 5);
+  EXPECT_EQ(depth(32, 32, 25), 6);
 }
 
 TEST(NonzeroBit, IndexFromTheOneHotVector) {

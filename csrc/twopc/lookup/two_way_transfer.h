@@ -4,8 +4,12 @@
 // Functionality  messages[i * 2^m + j] of `width` bits for the instances in which this party sends,
 //                choices[i] for those in which it chooses; out[i] is the chosen message.
 // Leakage        none beyond counts and widths. Assumption: correlated OT, correlation-robust hash.
+//                The second form makes several such transfers in the same two flights.
 // Cost           m correlations and 2^m * width bits per instance; depth 2.
 #pragma once
+
+#include <array>
+#include <span>
 
 #include "ot/cost.h"
 #include "ot/party.h"
@@ -16,5 +20,20 @@ void two_way_transfer(ot::Party& party, std::span<const u64> messages, std::span
                       int m, int width, std::span<u64> out);
 // sent[r]: instances in which party r sends.
 void cost_two_way_transfer(ot::CostMeter& meter, std::array<i64, 2> sent, int m, int width);
+
+struct TwoWayTransfer {
+  std::span<const u64> messages;
+  std::span<const u8> choices;
+  int m;
+  int width;
+  std::span<u64> out;
+};
+struct TwoWayShape {
+  std::array<i64, 2> sent;
+  int m;
+  int width;
+};
+void two_way_transfers(ot::Party& party, std::span<const TwoWayTransfer> transfers);
+void cost_two_way_transfers(ot::CostMeter& meter, std::span<const TwoWayShape> shapes);
 
 }  // namespace privml::twopc
