@@ -59,6 +59,7 @@ struct ComparisonPrices {
   double correlation;
   double level = kLevelBits;
   bool threes = false;  // whether three ranges may be joined at once
+  bool slow() const { return threes; }
 };
 
 // Of a party or meter, for n instances: over a slow link messages count, however few instances

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "twopc/compare/best_of_four.h"
 #include "twopc/compare/sign_selection.h"
 #include "twopc/session/chunk.h"
 
@@ -128,12 +129,24 @@ Tournament play(ot::Party& party, std::span<const u64> x, i64 window, int bits, 
     }
   }
   if (want == Want::one_hot) t.hot.assign(window * n, static_cast<u8>(mine));
+  const CandidateShape all{n, window, length, bits};
+  if (want != Want::one_hot && prefers_best_of_four(party, all)) {
+    for (i64 left = window; left > 1; left = groups_of_four(left))
+      best_of_four(party, {n, left, length, bits}, t.state);
+    return t;
+  }
   while (t.first.size() > 2) play_round(party, t);
   return t;
 }
 
 void cost_play(ot::CostMeter& meter, i64 n, i64 window, int bits, Want want) {
   const i64 length = want == Want::index ? 2 : 1;
+  const CandidateShape all{n, window, length, bits};
+  if (want != Want::one_hot && prefers_best_of_four(meter, all)) {
+    for (i64 left = window; left > 1; left = groups_of_four(left))
+      cost_best_of_four(meter, {n, left, length, bits});
+    return;
+  }
   for (auto first = initial_candidates(window); first.size() > 2; first = next_candidates(first)) {
     std::vector<int> widths;
     if (want == Want::one_hot) {

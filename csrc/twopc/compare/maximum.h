@@ -5,7 +5,8 @@
 //                |value| < 2^(bits-2), so that differences keep their sign.
 // Leakage        none beyond shapes and width. Assumption: correlated OT, correlation-robust hash.
 // Source         CrypTFlow2 (Rathee et al., CCS 2020), section 5.2; here as a tournament, so the
-//                depth is logarithmic in the window: max(a, b) = b + relu(a - b).
+//                depth is logarithmic in the window: max(a, b) = b + relu(a - b). Over slow links
+//                four at once (best_of_four.h) where no one_hot is asked.
 // Cost           a window of w values: w - 1 ReLUs; with one_hot or index, more per node.
 #pragma once
 

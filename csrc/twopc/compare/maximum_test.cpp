@@ -76,7 +76,7 @@ TEST(Maximum, ExhaustiveAtFiveBits) {
   }
 }
 
-void check_windows(const OtKind& kind, i64 n, i64 window, int bits) {
+void check_windows(const OtKind& kind, i64 n, i64 window, int bits, i64 factor = 1) {
   SCOPED_TRACE(::testing::Message() << n << " windows of " << window << ", " << bits << " bits");
   const Words values = bounded_words(n * window, bits, window);
   const Both<Words> x = share(values, bits, 3);
@@ -84,6 +84,7 @@ void check_windows(const OtKind& kind, i64 n, i64 window, int bits) {
   Both<Bits> hot{Bits(n * window), Bits(n * window)};
   run_parties(kind, [&](ot::Party& p) {
     const int r = p.rank;
+    p.chunk_factor = factor;
     maximum_windows(p, x[r], window, bits, plain[r]);
     maximum_windows_one_hot(p, x[r], window, bits, marked[r], hot[r]);
     argmax(p, x[r], window, bits, index[r]);
@@ -109,6 +110,51 @@ TEST(Maximum, Windows) {
   for (i64 window : {1, 2, 3, 4, 5, 7, 9, 16, 25, 33}) check_windows({}, 60, window, 32);
   for (int bits : {8, 37, 64}) check_windows({}, 200, 6, bits);
   check_windows({false, 4}, 100, 4, 32);
+}
+
+// Of four at once; all windows of few bits.
+TEST(Maximum, OverASlowLink) {
+  for (i64 window : {1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 17, 32, 33})
+    check_windows({}, 20, window, 16, 32);
+  for (int bits : {8, 37, 64}) check_windows({}, 100, 6, bits, 32);
+  check_windows({false, 4}, 60, 11, 32, 32);
+  const int bits = 4;
+  Words values;
+  for (i64 window = 0; window < 7 * 7 * 7 * 7; ++window)
+    for (i64 place = 0, rest = window; place < 4; ++place, rest /= 7)
+      values.push_back(static_cast<u64>(rest % 7 - 3) & low_mask(bits));
+  const i64 n = std::ssize(values) / 4;
+  const Both<Words> x = share(values, bits, 5);
+  Both<Words> out{Words(n), Words(n)};
+  run_parties({}, [&](ot::Party& p) {
+    p.chunk_factor = 32;
+    maximum_windows(p, x[p.rank], 4, bits, out[p.rank]);
+  });
+  const Words result = reconstruct(out, bits);
+  for (i64 i = 0; i < n; ++i) {
+    i64 best = -4;
+    for (i64 place = 0; place < 4; ++place)
+      best = std::max(best, to_signed(values[4 * i + place], bits));
+    ASSERT_EQ(to_signed(result[i], bits), best) << "window " << i;
+  }
+}
+
+TEST(Maximum, OverASlowLinkInFewerMessages) {
+  const i64 n = 128, window = 32;
+  const int bits = 13;
+  const Both<Words> x = share(bounded_words(n * window, bits, 1), bits);
+  for (const auto& [factor, depth] : {std::pair<i64, i64>{1, 25}, {32, 14}}) {
+    Both<Words> out{Words(n), Words(n)};
+    const Outcome outcome = run_parties({}, [&](ot::Party& p) {
+      p.chunk_factor = factor;
+      maximum_windows(p, x[p.rank], window, bits, out[p.rank]);
+    });
+    expect_cost_equals(outcome, [&](ot::CostMeter& m) {
+      m.chunk_factor = factor;
+      cost_maximum_windows(m, n, window, bits);
+      EXPECT_EQ(m.depth[0], depth);
+    });
+  }
 }
 
 TEST(Maximum, CostEqualsTheLedger) {
