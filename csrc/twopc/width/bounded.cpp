@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "twopc/compare/comparison.h"
+#include "twopc/compare/table_carry.h"
 #include "twopc/select/random_selection.h"
 #include "twopc/session/chunk.h"
 #include "twopc/width/extension.h"
@@ -23,18 +24,28 @@ void truncate_chunk(ot::Party& party, const SignedWrapPlan& plan, std::span<cons
   const u64 plus = party.rank == 0 ? added : 0;
   AlignedVector<u64> low_part(n);
   for (i64 i = 0; i < n; ++i) low_part[i] = (x[i] & low_mask(shift)) + plus;
+  const bool by_table = prefers_table_carry(party, n, shift, bits);
   RandomBits low;
   PrivateProduct products;
   Comparison carries;
+  TableCarry table;
   AlignedVector<u64> c(n), wrap(n);
-  write_random_bits(party, n, bits, low);
+  if (!by_table) write_random_bits(party, n, bits, low);
   if (plan.products > 0) write_signed_wrap(party, plan, x, bits, bound, shift, products);
-  begin_comparison(party, {shift}, low_part, carry_flip(party.rank), carries);
-  read_random_bits(party, low);
+  if (by_table) {
+    begin_table_carry(party, low_part, shift, bits, table);
+  } else {
+    begin_comparison(party, {shift}, low_part, carry_flip(party.rank), carries);
+    read_random_bits(party, low);
+  }
   if (plan.products > 0) read_signed_wrap(party, plan, x, bits, bound, products, wrap);
-  finish_comparison(party, carries);
-  const PendingConversion conversions[] = {{low, greater_of(carries), c}};
-  finish_conversions(party, conversions);
+  if (by_table) {
+    finish_table_carry(party, table, c);
+  } else {
+    finish_comparison(party, carries);
+    const PendingConversion conversions[] = {{low, greater_of(carries), c}};
+    finish_conversions(party, conversions);
+  }
   if (plan.products == 0) signed_wrap(party, x, bits, bound, shift, wrap);
   for (i64 i = 0; i < n; ++i) {
     const u64 high = ((x[i] & mask) >> shift) + (low_part[i] >> shift);
@@ -46,14 +57,17 @@ void cost_truncate_chunk(ot::CostMeter& meter, const SignedWrapPlan& plan, i64 n
                          u64 bound, int shift) {
   const ComparisonShape shape{shift};
   const i64 products = n * plan.products;
-  cost_draw_random_bits(meter, n, bits);
+  const Flight beside = products > 0 ? private_product_flight(products, shift) : Flight{};
   if (products > 0) cost_draw_private_product(meter, products);
-  cost_draw_comparison(meter, shape, n);
-  cost_flight(meter, random_bits_flight(n, bits) +
-                         (products > 0 ? private_product_flight(products, shift) : Flight{}) +
-                         comparison_flight(meter, shape, n));
-  cost_finish_comparison(meter, shape, n);
-  cost_finish_conversions(meter, n, std::array{bits});
+  if (prefers_table_carry(meter, n, shift, bits)) {
+    cost_table_carry(meter, n, shift, bits, beside);
+  } else {
+    cost_draw_random_bits(meter, n, bits);
+    cost_draw_comparison(meter, shape, n);
+    cost_flight(meter, beside + random_bits_flight(n, bits) + comparison_flight(meter, shape, n));
+    cost_finish_comparison(meter, shape, n);
+    cost_finish_conversions(meter, n, std::array{bits});
+  }
   if (products == 0) cost_signed_wrap(meter, n, bits, bound, shift);
 }
 

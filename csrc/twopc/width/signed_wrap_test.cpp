@@ -112,6 +112,34 @@ TEST(SignedWrap, EveryPairOfSharesAndEveryBoundAtSmallWidths) {
   }
 }
 
+// With carries by a table, beside products of bits and before a comparison.
+TEST(SignedWrap, RoundingOverASlowLink) {
+  const auto check = [](const Both<Words>& x, int bits, u64 bound, int shift) {
+    const i64 n = std::ssize(x[0]);
+    Both<Words> out{Words(n), Words(n)};
+    const Outcome outcome = run_parties({}, [&](ot::Party& p) {
+      p.chunk_factor = 32;
+      round_bounded(p, x[p.rank], bits, bound, shift, out[p.rank]);
+    });
+    const Words rounded = reconstruct(out, bits);
+    for (i64 i = 0; i < n; ++i) {
+      const i64 value = number(x, i, bits);
+      const u64 nearest = static_cast<u64>((value >> shift) + (value >> (shift - 1) & 1));
+      ASSERT_EQ(rounded[i], nearest & low_mask(bits)) << value;
+    }
+    expect_cost_equals(outcome, [&](ot::CostMeter& m) {
+      m.chunk_factor = 32;
+      cost_truncate_bounded(m, n, bits, bound, shift);
+    });
+  };
+  for (u64 bound : {u64{3}, u64{11}, u64{16}})
+    for (int shift = 1; shift < 5; ++shift)
+      check(within(all_share_pairs(5), 5, bound), 5, bound, shift);
+  for (int bits : {21, 37})
+    for (u64 bound : {u64{1} << (bits - 1), u64{1} << (bits - 2), u64{500}})
+      for (int shift : {7, 8, 10, 17}) check(random_within(70, bits, bound, 3), bits, bound, shift);
+}
+
 TEST(SignedWrap, RandomNumbersAtRealWidths) {
   for (int bits : {16, 32, 37, 63, 64}) {
     const u64 half = u64{1} << (bits - 1), eighth = half >> 2;

@@ -90,6 +90,40 @@ TEST(Truncation, RandomAtLargerWidths) {
   }
 }
 
+// Of carries by tables; with results of more bits than these take, by comparisons.
+TEST(Truncation, OverASlowLink) {
+  const auto check = [](const OtKind& kind, const Both<Words>& x, int bits, int shift) {
+    const i64 n = std::ssize(x[0]);
+    const auto cost = [&](ot::CostMeter& m) {
+      m.chunk_factor = 32;
+      cost_truncate_reduce(m, n, bits, shift);
+      if (kind.ideal) {
+        EXPECT_EQ(m.depth[0] == 2, shift <= 8 || bits < 64) << shift;
+      }
+    };
+    Both<Words> out{Words(n), Words(n)};
+    const Outcome outcome = run_parties(kind, [&](ot::Party& p) {
+      p.chunk_factor = 32;
+      truncate_reduce(p, x[p.rank], bits, shift, out[p.rank]);
+    });
+    const Words reduced = reconstruct(out, bits - shift);
+    for (i64 i = 0; i < n; ++i)
+      ASSERT_EQ(reduced[i], ((x[0][i] + x[1][i]) & low_mask(bits)) >> shift)
+          << bits << " " << shift;
+    expect_cost_equals(outcome, cost);
+  };
+  for (int bits = 2; bits <= 7; ++bits)
+    for (int shift = 1; shift < bits; ++shift) check({}, all_share_pairs(bits), bits, shift);
+  for (int bits : {12, 35, 64})
+    for (int shift : {1, 5, 7, 8, 9, 11, 20}) {
+      if (shift >= bits) continue;
+      Both<Words> x = share(random_words(61, bits), bits);
+      add_noise_above(x, bits);
+      check({}, x, bits, shift);
+      check({false, 4}, x, bits, shift);
+    }
+}
+
 TEST(Truncation, SoftSpoken) {
   check_truncation({false, 4}, share(random_words(200, 32), 32), 32, 12);
   check_truncation({false, 8}, share(random_words(200, 64), 64), 64, 16);
