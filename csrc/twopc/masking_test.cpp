@@ -10,6 +10,7 @@
 #include "twopc/compare/equality.h"
 #include "twopc/compare/maximum.h"
 #include "twopc/compare/millionaires.h"
+#include "twopc/compare/nonzero_bit.h"
 #include "twopc/compare/relu.h"
 #include "twopc/product/lattice_matmul.h"
 #include "twopc/product/wide_matmul.h"
@@ -190,6 +191,22 @@ TEST(Masking, WholeProtocolsOnConstants) {
       {"nonnegative",
        [](auto& p, auto& x, auto&, auto& y, auto&) { truncate_nonnegative(p, x, 32, 12, y); }},
       {"maximum", [](auto& p, auto& x, auto&, auto& y, auto&) { maximum(p, x, x, 32, y); }},
+      {"maximum over a slow link",
+       [](auto& p, auto&, auto&, auto& y, auto&) {
+         p.chunk_factor = 32;
+         maximum_windows(p, Words(4 * kInstances), 4, 32, y);
+       }},
+      {"truncate_reduce over a slow link",
+       [](auto& p, auto& x, auto&, auto& y, auto&) {
+         p.chunk_factor = 32;
+         truncate_reduce(p, x, 40, 8, y);
+       }},
+      {"nonzero bit",
+       [](auto& p, auto& x, auto&, auto&, auto& b) {
+         Bits one_hot(8 * kInstances);
+         most_significant_nonzero_bit(p, x, 8, one_hot);
+         std::copy_n(one_hot.begin(), kInstances, b.begin());
+       }},
       {"lattice", [](auto& p, auto& x, auto&, auto& y, auto&) { lattice_row(p, x, y); }},
       {"wide", [](auto& p, auto& x, auto&, auto& y, auto&) { wide_row(p, x, y); }},
       {"prepared", [](auto& p, auto& x, auto&, auto& y, auto&) { prepared_row(p, x, y); }},

@@ -24,6 +24,7 @@
 #include "twopc/select/boolean.h"
 #include "twopc/select/multiplex.h"
 #include "twopc/testing/parties.h"
+#include "twopc/width/bounded.h"
 #include "twopc/width/conversion.h"
 #include "twopc/width/extension.h"
 #include "twopc/width/known_msb.h"
@@ -110,6 +111,34 @@ TEST(WireTrace, BitsAndTables) {
               most_significant_nonzero_bit(p, x, kWidth, r);
             }),
             "b3147afd918caab3");
+}
+
+// The forms that links of long delay prefer.
+TEST(WireTrace, OverASlowLink) {
+  const auto slow = [](auto&& run) {
+    return trace([&](ot::Party& party, const Words& x, const Bits&) {
+      party.chunk_factor = 32;
+      Words result(kCount);
+      run(party, x, result);
+    });
+  };
+  EXPECT_EQ(slow([](auto& p, auto& x, auto& r) {
+              maximum_windows(p, x, 10, kWidth, std::span(r).first(10));
+            }),
+            "02c306068977d436");
+  EXPECT_EQ(slow([](auto& p, auto& x, auto& r) { truncate_reduce(p, x, kWidth, 12, r); }),
+            "8861b312845f2807");
+  EXPECT_EQ(slow([](auto& p, auto& x, auto& r) { sign_extend(p, x, kWidth, 48, r); }),
+            "b568914f30922e06");
+  EXPECT_EQ(slow([](auto& p, auto& x, auto& r) {
+              round_bounded(p, x, kWidth, u64{1} << (kWidth - 2), 7, r);
+            }),
+            "b8a803057ed3e7a5");
+  EXPECT_EQ(slow([](auto& p, auto& x, auto&) {
+              Bits one_hot(kCount * kWidth);
+              most_significant_nonzero_bit(p, x, kWidth, one_hot);
+            }),
+            "109d1d616c7352ef");
 }
 
 TEST(WireTrace, WordsAndParts) {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "twopc/width/extension.h"
 
-#include <array>
 #include <vector>
 
 #include "base/error.h"
-#include "twopc/compare/comparison.h"
+#include "twopc/compare/ring_carry.h"
 #include "twopc/product/private_product.h"
-#include "twopc/select/random_selection.h"
 #include "twopc/session/chunk.h"
 
 namespace privml::twopc {
@@ -25,25 +23,13 @@ void extend_chunk(ot::Party& party, std::span<const u64> x, int from, int to, bo
   const i64 n = std::ssize(x);
   const u64 added = is_signed && party.rank == 0 ? u64{1} << (from - 1) : 0;
   for (i64 i = 0; i < n; ++i) out[i] = (x[i] + added) & low_mask(from);
-  RandomBits random;
-  Comparison carry;
-  write_random_bits(party, n, to - from, random);
-  begin_comparison(party, {from}, out, carry_flip(party.rank), carry);
-  read_random_bits(party, random);
-  finish_comparison(party, carry);
   AlignedVector<u64> w(n);
-  const PendingConversion conversions[] = {{random, greater_of(carry), w}};
-  finish_conversions(party, conversions);
+  carry_to_ring(party, out, from, to - from, w);
   for (i64 i = 0; i < n; ++i) out[i] = (out[i] - (w[i] << from) - added) & low_mask(to);
 }
 
 void cost_extend_chunk(ot::CostMeter& meter, i64 n, int from, int to) {
-  const ComparisonShape shape{from};
-  cost_draw_random_bits(meter, n, to - from);
-  cost_draw_comparison(meter, shape, n);
-  cost_flight(meter, random_bits_flight(n, to - from) + comparison_flight(meter, shape, n));
-  cost_finish_comparison(meter, shape, n);
-  cost_finish_conversions(meter, n, std::array{to - from});
+  cost_carry_to_ring(meter, n, from, to - from);
 }
 
 void extend(ot::Party& party, std::span<const u64> x, int from, int to, bool is_signed,

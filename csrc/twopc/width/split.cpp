@@ -2,11 +2,9 @@
 #include "twopc/width/split.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/error.h"
-#include "twopc/compare/comparison.h"
-#include "twopc/select/random_selection.h"
+#include "twopc/compare/ring_carry.h"
 #include "twopc/session/chunk.h"
 
 namespace privml::twopc {
@@ -22,15 +20,8 @@ struct Widths {
 void split_chunk(ot::Party& party, std::span<const u64> x, Widths w, std::span<u64> high,
                  std::span<u64> low) {
   const i64 n = std::ssize(x);
-  RandomBits random;
-  Comparison carry;
-  write_random_bits(party, n, w.carry(), random);
-  begin_comparison(party, {w.shift}, x, carry_flip(party.rank), carry);
-  read_random_bits(party, random);
-  finish_comparison(party, carry);
   AlignedVector<u64> c(n);
-  const PendingConversion conversions[] = {{random, greater_of(carry), c}};
-  finish_conversions(party, conversions);
+  carry_to_ring(party, x, w.shift, w.carry(), c);
   for (i64 i = 0; i < n; ++i) {
     const u64 value = x[i];
     high[i] = (((value & low_mask(w.bits)) >> w.shift) + c[i]) & low_mask(w.bits - w.shift);
@@ -39,12 +30,7 @@ void split_chunk(ot::Party& party, std::span<const u64> x, Widths w, std::span<u
 }
 
 void cost_split_chunk(ot::CostMeter& meter, i64 n, Widths w) {
-  const ComparisonShape shape{w.shift};
-  cost_draw_random_bits(meter, n, w.carry());
-  cost_draw_comparison(meter, shape, n);
-  cost_flight(meter, random_bits_flight(n, w.carry()) + comparison_flight(meter, shape, n));
-  cost_finish_comparison(meter, shape, n);
-  cost_finish_conversions(meter, n, std::array{w.carry()});
+  cost_carry_to_ring(meter, n, w.shift, w.carry());
 }
 
 }  // namespace

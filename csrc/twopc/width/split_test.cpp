@@ -11,13 +11,14 @@ namespace {
 
 using namespace twopc::testing;
 
-void expect_split(Both<Words> x, int bits, int shift, int low_bits) {
+void expect_split(Both<Words> x, int bits, int shift, int low_bits, i64 factor = 1) {
   const Words values = reconstruct(x, bits);
   const i64 n = std::ssize(values);
   add_noise_above(x, bits);
   Both<Words> high{Words(n), Words(n)}, low = high;
   run_parties({}, [&](ot::Party& party) {
     const int r = party.rank;
+    party.chunk_factor = factor;
     split_number(party, x[r], bits, shift, low_bits, high[r], low[r]);
   });
   const Words highs = reconstruct(high, bits - shift), lows = reconstruct(low, low_bits);
@@ -31,7 +32,8 @@ TEST(Split, AllSharesOfSmallNumbers) {
   for (int bits = 2; bits <= 5; ++bits)
     for (int shift = 1; shift < bits; ++shift)
       for (int low_bits : {shift, shift + 1, bits + 2})
-        expect_split(all_share_pairs(bits), bits, shift, low_bits);
+        for (i64 factor : {1, 32})
+          expect_split(all_share_pairs(bits), bits, shift, low_bits, factor);
 }
 
 TEST(Split, RandomAtRealWidths) {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "twopc/compare/comparison.h"
-#include "twopc/compare/table_carry.h"
+#include "twopc/compare/ring_carry.h"
 #include "twopc/product/private_product.h"
 #include "twopc/select/random_selection.h"
 #include "twopc/session/chunk.h"
@@ -103,45 +103,20 @@ void cost_truncate_nonnegative_chunk(ot::CostMeter& meter, i64 n, int bits, int 
   cost_finish_conversions(meter, n, std::array{bits});
 }
 
-void carry_of_low_part(ot::Party& party, std::span<const u64> x, int shift, int width,
-                       std::span<u64> c) {
-  const i64 n = std::ssize(x);
-  if (prefers_table_carry(party, n, shift, width)) {
-    TableCarry table;
-    begin_table_carry(party, x, shift, width, table);
-    return finish_table_carry(party, table, c);
-  }
-  RandomBits low;
-  Comparison carries;
-  write_random_bits(party, n, width, low);
-  begin_comparison(party, {shift}, x, carry_flip(party.rank), carries);
-  read_random_bits(party, low);
-  finish_comparison(party, carries);
-  const PendingConversion conversions[] = {{low, greater_of(carries), c}};
-  finish_conversions(party, conversions);
-}
-
 // Modulo 2^(bits - shift) the carry of the whole drops out.
 void truncate_reduce_chunk(ot::Party& party, std::span<const u64> x, int bits, int shift,
                            std::span<u64> out) {
   const i64 n = std::ssize(x);
   const int width = bits - shift;
   AlignedVector<u64> c(n);
-  carry_of_low_part(party, x, shift, width, c);
+  carry_to_ring(party, x, shift, width, c);
   for (i64 i = 0; i < n; ++i) {
     out[i] = (((x[i] & low_mask(bits)) >> shift) + c[i]) & low_mask(width);
   }
 }
 
 void cost_truncate_reduce_chunk(ot::CostMeter& meter, i64 n, int bits, int shift) {
-  if (prefers_table_carry(meter, n, shift, bits - shift))
-    return cost_table_carry(meter, n, shift, bits - shift);
-  const ComparisonShape shape{shift};
-  cost_draw_random_bits(meter, n, bits - shift);
-  cost_draw_comparison(meter, shape, n);
-  cost_flight(meter, random_bits_flight(n, bits - shift) + comparison_flight(meter, shape, n));
-  cost_finish_comparison(meter, shape, n);
-  cost_finish_conversions(meter, n, std::array{bits - shift});
+  cost_carry_to_ring(meter, n, shift, bits - shift);
 }
 
 }  // namespace

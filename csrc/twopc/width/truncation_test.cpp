@@ -145,6 +145,30 @@ TEST(Extension, RandomAtLargerWidths) {
   }
 }
 
+TEST(Extension, OverASlowLink) {
+  const auto check = [](const Both<Words>& x, int from, int to) {
+    const i64 n = std::ssize(x[0]);
+    Both<Words> out{Words(n), Words(n)};
+    const Outcome outcome = run_parties({}, [&](ot::Party& p) {
+      p.chunk_factor = 32;
+      sign_extend(p, x[p.rank], from, to, out[p.rank]);
+    });
+    const Words extended = reconstruct(out, to);
+    for (i64 i = 0; i < n; ++i) {
+      const i64 value = to_signed((x[0][i] + x[1][i]) & low_mask(from), from);
+      ASSERT_EQ(extended[i], static_cast<u64>(value) & low_mask(to)) << from << " to " << to;
+    }
+    expect_cost_equals(outcome, [&](ot::CostMeter& m) {
+      m.chunk_factor = 32;
+      cost_extend(m, n, from, to);
+    });
+  };
+  for (int from = 1; from <= 6; ++from)
+    for (int to : {from + 1, from + 5, 64}) check(all_share_pairs(from), from, to);
+  for (const auto& [from, to] : {std::pair{13, 21}, {21, 22}, {32, 48}, {37, 64}, {63, 64}})
+    check(share(random_words(61, from), from), from, to);
+}
+
 TEST(Extension, SoftSpoken) {
   check_extension({false, 4}, share(random_words(200, 16), 16), 16, 32);
 }
