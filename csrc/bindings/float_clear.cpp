@@ -53,8 +53,7 @@ void define_clear_conversions(py::module_& m) {
   m.def(
       "clear_from_fixed",
       [](const py::array& x, int bits, int scale, int p, int q) {
-        const floating::FloatFormat f{p, q};
-        floating::expect_word_format(f);
+        const floating::FloatFormat f = floating::word_format(p, q);
         expect_fixed_format(bits, scale);
         const auto in = view<u64>(x, "x");
         return each<u64>(shape_of(x), [&](i64 i) {
@@ -66,8 +65,7 @@ void define_clear_conversions(py::module_& m) {
   m.def(
       "clear_to_fixed",
       [](const py::array& x, int p, int q, int bits, int scale) {
-        const floating::FloatFormat f{p, q};
-        floating::expect_word_format(f);
+        const floating::FloatFormat f = floating::word_format(p, q);
         expect_fixed_format(bits, scale);
         const auto in = view<u64>(x, "x");
         return each<u64>(shape_of(x), [&](i64 i) {
@@ -80,9 +78,8 @@ void define_clear_conversions(py::module_& m) {
   m.def(
       "clear_cast",
       [](const py::array& x, int p, int q, int to_p, int to_q) {
-        const floating::FloatFormat from{p, q}, to{to_p, to_q};
-        floating::expect_word_format(from);
-        floating::expect_word_format(to);
+        const floating::FloatFormat from = floating::word_format(p, q);
+        const floating::FloatFormat to = floating::word_format(to_p, to_q);
         const auto in = view<u64>(x, "x");
         return each<u64>(shape_of(x), [&](i64 i) {
           return floating::word_from_value(

@@ -13,8 +13,7 @@ void define_clear_steps(py::module_& m) {
   m.def(
       "clear_align",
       [](const py::array& x, const py::array& shifts, int p, int q, int guard) {
-        const floating::FloatFormat f{p, q};
-        floating::expect_word_format(f);
+        const floating::FloatFormat f = floating::word_format(p, q);
         expect(guard >= 0 && q + guard <= 31, "align: guard bits out of range");
         expect(shape_of(x) == shape_of(shifts), "x and shifts: shapes differ");
         const auto in = view<u64>(x, "x"), shift = view<u64>(shifts, "shifts");
@@ -29,8 +28,7 @@ void define_clear_steps(py::module_& m) {
   m.def(
       "clear_from_sum",
       [](const py::array& sums, const py::array& exponents, int p, int q, int bits, int fraction) {
-        const floating::FloatFormat f{p, q};
-        floating::expect_word_format(f);
+        const floating::FloatFormat f = floating::word_format(p, q);
         expect(bits >= 2 && bits <= 64, "from_sum: bits must lie in 2..64");
         expect(shape_of(sums) == shape_of(exponents), "sums and exponents: shapes differ");
         const auto in = view<u64>(sums, "sums"), exponent = view<u64>(exponents, "exponents");
@@ -49,19 +47,10 @@ void define_steps(py::module_& m) {
       "align",
       [](TwoPartySession& session, const py::array& x, const py::array& shifts, int p, int q,
          int guard, int bits) {
-        const floating::FloatFormat f{p, q};
-        floating::expect_word_format(f);
+        const floating::FloatFormat f = floating::word_format(p, q);
         expect(shape_of(x) == shape_of(shifts), "x and shifts: shapes differ");
-        const auto in = view<u64>(x, "x"), shift = view<u64>(shifts, "shifts");
-        return run_float<u64>(
-            session, shape_of(x),
-            [&](ot::Party& party, twopc::LaneRange range, std::span<u64> out) {
-              floating::float_align(party, unpacked(party, in, range, f), part(shift, range), f,
-                                    guard, bits, out);
-            },
-            [&](ot::CostMeter& meter, i64 n) {
-              floating::cost_float_align(meter, n, f, guard, bits);
-            });
+        return run_float(session, shape_of(x), floating::float_align(f, guard, bits), f,
+                         view<u64>(x, "x"), view<u64>(shifts, "shifts"));
       },
       "session"_a, "x"_a, "shifts"_a, "p"_a, "q"_a, "guard"_a, "bits"_a,
       "clear_align() on shares, into a ring of `bits` bits");
@@ -69,37 +58,20 @@ void define_steps(py::module_& m) {
       "from_sum",
       [](TwoPartySession& session, const py::array& sums, const py::array& exponents, int p, int q,
          int bits, int fraction) {
-        const floating::FloatFormat f{p, q};
-        floating::expect_word_format(f);
+        const floating::FloatFormat f = floating::word_format(p, q);
         expect(shape_of(sums) == shape_of(exponents), "sums and exponents: shapes differ");
-        const auto in = view<u64>(sums, "sums"), exponent = view<u64>(exponents, "exponents");
-        return run_to_words(
-            session, shape_of(sums), f,
-            [&](ot::Party& party, twopc::LaneRange range, floating::FloatSpan out) {
-              floating::float_from_sum(party, part(in, range), part(exponent, range), f, bits,
-                                       fraction, out);
-            },
-            [&](ot::CostMeter& meter, i64 n) {
-              floating::cost_float_from_sum(meter, n, f, bits, fraction);
-            });
+        return run_float(session, shape_of(sums), floating::float_from_sum(f, bits, fraction), f,
+                         view<u64>(sums, "sums"), view<u64>(exponents, "exponents"));
       },
       "session"_a, "sums"_a, "exponents"_a, "p"_a, "q"_a, "bits"_a, "fraction"_a,
       "clear_from_sum() on shares");
   m.def(
       "select",
       [](TwoPartySession& session, const py::array& bits, const py::array& x, int p, int q) {
-        const floating::FloatFormat f{p, q};
-        floating::expect_word_format(f);
+        const floating::FloatFormat f = floating::word_format(p, q);
         expect(shape_of(bits) == shape_of(x), "bits and x: shapes differ");
-        const auto chosen = view<u8>(bits, "bits");
-        const auto in = view<u64>(x, "x");
-        return run_to_words(
-            session, shape_of(x), f,
-            [&](ot::Party& party, twopc::LaneRange range, floating::FloatSpan out) {
-              floating::float_select(party, part(chosen, range), unpacked(party, in, range, f), f,
-                                     out);
-            },
-            [&](ot::CostMeter& meter, i64 n) { floating::cost_float_select(meter, n, f); });
+        return run_float(session, shape_of(x), floating::float_select(f), f, view<u8>(bits, "bits"),
+                         view<u64>(x, "x"));
       },
       "session"_a, "bits"_a, "x"_a, "p"_a, "q"_a, "x where the XOR-shared bit is 1, else +0");
 }

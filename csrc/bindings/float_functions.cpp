@@ -19,34 +19,25 @@ namespace {
 
 struct FloatFunction {
   const char* name;
-  void (*protocol)(ot::Party&, floating::FloatView, floating::FloatSpan);
+  floating::FunctionSteps steps;
   floating::FloatValue (*twin)(floating::FloatValue);
-  void (*cost)(ot::CostMeter&, i64);
   const char* doc;
 };
 
 constexpr FloatFunction kFloatFunctions[] = {
-    {"sin_pi", floating::float_sin_pi, floating::clear_float_sin_pi, floating::cost_float_sin_pi,
-     "sin(pi x)"},
-    {"cos_pi", floating::float_cos_pi, floating::clear_float_cos_pi, floating::cost_float_cos_pi,
-     "cos(pi x)"},
-    {"tan_pi", floating::float_tan_pi, floating::clear_float_tan_pi, floating::cost_float_tan_pi,
+    {"sin_pi", floating::sin_pi_of, floating::clear_float_sin_pi, "sin(pi x)"},
+    {"cos_pi", floating::cos_pi_of, floating::clear_float_cos_pi, "cos(pi x)"},
+    {"tan_pi", floating::tan_pi_of, floating::clear_float_tan_pi,
      "tan(pi x); infinite at the half-integers"},
-    {"exp2", floating::float_exp2, floating::clear_float_exp2, floating::cost_float_exp2, "2^x"},
-    {"exp", floating::float_exp, floating::clear_float_exp, floating::cost_float_exp, "e^x"},
-    {"log2", floating::float_log2, floating::clear_float_log2, floating::cost_float_log2,
-     "log2 |x|"},
-    {"log", floating::float_log, floating::clear_float_log, floating::cost_float_log, "ln |x|"},
-    {"rsqrt", floating::float_rsqrt, floating::clear_float_rsqrt, floating::cost_float_rsqrt,
-     "1 / sqrt |x|"},
-    {"sigmoid", floating::float_sigmoid, floating::clear_float_sigmoid,
-     floating::cost_float_sigmoid, "1 / (1 + e^-x)"},
-    {"tanh", floating::float_tanh, floating::clear_float_tanh, floating::cost_float_tanh,
-     "hyperbolic tangent"},
-    {"erf", floating::float_erf, floating::clear_float_erf, floating::cost_float_erf,
-     "error function"},
-    {"gelu", floating::float_gelu, floating::clear_float_gelu, floating::cost_float_gelu,
-     "x Phi(x)"},
+    {"exp2", floating::exp2_of, floating::clear_float_exp2, "2^x"},
+    {"exp", floating::exp_of, floating::clear_float_exp, "e^x"},
+    {"log2", floating::log2_of, floating::clear_float_log2, "log2 |x|"},
+    {"log", floating::log_of, floating::clear_float_log, "ln |x|"},
+    {"rsqrt", floating::rsqrt_of, floating::clear_float_rsqrt, "1 / sqrt |x|"},
+    {"sigmoid", floating::sigmoid_of, floating::clear_float_sigmoid, "1 / (1 + e^-x)"},
+    {"tanh", floating::tanh_of, floating::clear_float_tanh, "hyperbolic tangent"},
+    {"erf", floating::erf_of, floating::clear_float_erf, "error function"},
+    {"gelu", floating::gelu_of, floating::clear_float_gelu, "x Phi(x)"},
 };
 
 void expect_float32(floating::FloatFormat f) {
@@ -54,10 +45,8 @@ void expect_float32(floating::FloatFormat f) {
 }
 
 void define(py::module_& m, const FloatFunction& f) {
-  const auto protocol = [f](ot::Party& party, floating::FloatView a, floating::FloatFormat,
-                            floating::FloatSpan out) { f.protocol(party, a, out); };
-  const auto cost = [f](ot::CostMeter& meter, i64 n, floating::FloatFormat) { f.cost(meter, n); };
-  const auto run = float_unary(protocol, cost);
+  const auto run =
+      float_unary([f](floating::FloatFormat) { return floating::float32_function(f.steps); });
   const auto clear =
       clear_unary_float([f](floating::FloatValue a, floating::FloatFormat) { return f.twin(a); });
   m.def(
@@ -82,14 +71,9 @@ void define_float_functions(py::module_& m) {
   m.def(
       "power",
       [](TwoPartySession& session, const py::array& x, int exponent, int p, int q) {
-        const auto protocol = [exponent](ot::Party& party, floating::FloatView a,
-                                         floating::FloatFormat f, floating::FloatSpan out) {
-          floating::float_power(party, a, exponent, f, out);
-        };
-        const auto cost = [exponent](ot::CostMeter& meter, i64 n, floating::FloatFormat f) {
-          floating::cost_float_power(meter, n, exponent, f);
-        };
-        return float_unary(protocol, cost)(session, x, p, q);
+        return float_unary([exponent](floating::FloatFormat f) {
+          return floating::float_power(exponent, f);
+        })(session, x, p, q);
       },
       "session"_a, "x"_a, "exponent"_a, "p"_a, "q"_a,
       "x^exponent for whole exponents from -64 to 64; shares to shares");

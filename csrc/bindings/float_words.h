@@ -23,8 +23,7 @@ auto each(const Shape& shape, Function function) {
 template <class Function>
 auto clear_unary_float(Function function) {
   return [function](const py::array& x, int p, int q) {
-    const floating::FloatFormat f{p, q};
-    floating::expect_word_format(f);
+    const floating::FloatFormat f = floating::word_format(p, q);
     const auto in = view<u64>(x, "x");
     return each<u64>(shape_of(x), [&](i64 i) {
       return floating::word_from_value(function(floating::value_from_word(in[i], f), f), f);
@@ -36,8 +35,7 @@ auto clear_unary_float(Function function) {
 template <class Out, class Function>
 auto clear_binary_float(Function function) {
   return [function](const py::array& a, const py::array& b, int p, int q) {
-    const floating::FloatFormat f{p, q};
-    floating::expect_word_format(f);
+    const floating::FloatFormat f = floating::word_format(p, q);
     const auto left = view<u64>(a, "a"), right = view<u64>(b, "b");
     expect(shape_of(a) == shape_of(b), "a and b: shapes differ");
     return each<Out>(shape_of(a), [&](i64 i) {

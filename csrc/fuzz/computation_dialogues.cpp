@@ -111,17 +111,17 @@ Dialogue on_floats(Body body) {
   });
 }
 
-Dialogue binary(void (*protocol)(ot::Party&, floating::FloatView, floating::FloatView,
-                                 floating::FloatFormat, floating::FloatSpan)) {
-  return on_floats(
-      [protocol](ot::Party& p, const floating::FloatVector& a, const floating::FloatVector& b,
-                 floating::FloatVector& out) { protocol(p, a, b, floating::kFloat32, out); });
+Dialogue binary(const floating::FloatBinary& operation) {
+  return on_floats([operation](ot::Party& p, const floating::FloatVector& a,
+                               const floating::FloatVector& b,
+                               floating::FloatVector& out) { operation.run(p, a, b, out); });
 }
 
-Dialogue unary(void (*protocol)(ot::Party&, floating::FloatView, floating::FloatSpan)) {
-  return on_floats([protocol](ot::Party& p, const floating::FloatVector& a,
-                              const floating::FloatVector&,
-                              floating::FloatVector& out) { protocol(p, a, out); });
+Dialogue unary(floating::FunctionSteps steps) {
+  const floating::FloatUnary operation = floating::float32_function(steps);
+  return on_floats([operation](ot::Party& p, const floating::FloatVector& a,
+                               const floating::FloatVector&,
+                               floating::FloatVector& out) { operation.run(p, a, out); });
 }
 
 }  // namespace
@@ -221,25 +221,25 @@ std::span<const Dialogue> functions() {
 
 std::span<const Dialogue> floating_point() {
   static const std::array made{
-      binary(floating::float_add),
-      binary(floating::float_multiply),
-      binary(floating::float_divide),
-      binary(floating::float_maximum),
-      unary(floating::float_exp),
-      unary(floating::float_log2),
-      unary(floating::float_sin_pi),
-      unary(floating::float_tan_pi),
+      binary(floating::float_add(floating::kFloat32)),
+      binary(floating::float_multiply(floating::kFloat32)),
+      binary(floating::float_divide(floating::kFloat32)),
+      binary(floating::float_maximum(floating::kFloat32)),
+      unary(floating::exp_of),
+      unary(floating::log2_of),
+      unary(floating::sin_pi_of),
+      unary(floating::tan_pi_of),
       on_floats([](ot::Party& p, const floating::FloatVector& a, const floating::FloatVector& b,
                    floating::FloatVector& out) {
         Bits less(kCount);
-        floating::float_less_than(p, a, b, floating::kFloat32, less);
-        floating::float_round_to_integer(p, a, floating::kFloat32, out);
+        floating::float_less_than(floating::kFloat32).run(p, a, b, less);
+        floating::float_round_to_integer(floating::kFloat32).run(p, a, out);
       }),
       on_floats([](ot::Party& p, const floating::FloatVector& a, const floating::FloatVector&,
                    floating::FloatVector& out) {
         Words fixed(kCount);
-        floating::float_to_fixed(p, a, floating::kFloat32, 32, 12, fixed);
-        floating::float_from_fixed(p, fixed, 32, 12, floating::kFloat32, out);
+        floating::float_to_fixed(floating::kFloat32, 32, 12).run(p, a, fixed);
+        floating::float_from_fixed(32, 12, floating::kFloat32).run(p, fixed, out);
       }),
   };
   return made;

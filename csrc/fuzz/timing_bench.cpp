@@ -164,28 +164,28 @@ std::vector<Operation> operations() {
        })},
       {"float addition",
        floats([](ot::Party& p, const floating::FloatVector& a, floating::FloatVector& out) {
-         floating::float_add(p, a, a, floating::kFloat32, out);
+         floating::float_add(floating::kFloat32).run(p, a, a, out);
        })},
       {"float multiplication",
        floats([](ot::Party& p, const floating::FloatVector& a, floating::FloatVector& out) {
-         floating::float_multiply(p, a, a, floating::kFloat32, out);
+         floating::float_multiply(floating::kFloat32).run(p, a, a, out);
        })},
       {"float division",
        floats([](ot::Party& p, const floating::FloatVector& a, floating::FloatVector& out) {
-         floating::float_divide(p, a, a, floating::kFloat32, out);
+         floating::float_divide(floating::kFloat32).run(p, a, a, out);
        })},
       {"float comparison",
        [](ot::Party& p, const Secrets& s) {
          std::vector<u8> out(kCount);
-         floating::float_less_than(p, s.floats, s.floats, floating::kFloat32, out);
+         floating::float_less_than(floating::kFloat32).run(p, s.floats, s.floats, out);
        }},
       {"float ReLU",
        floats([](ot::Party& p, const floating::FloatVector& a, floating::FloatVector& out) {
-         floating::float_relu(p, a, floating::kFloat32, out);
+         floating::float_relu(floating::kFloat32).run(p, a, out);
        })},
       {"float exponential",
        floats([](ot::Party& p, const floating::FloatVector& a, floating::FloatVector& out) {
-         floating::float_exp(p, a, out);
+         floating::float32_function(floating::exp_of).run(p, a, out);
        })},
       // What the test must find: the processor's division, and a branch on each word.
       {"(division of secrets)", words([](ot::Party&, const Secrets& s, auto& out) {

@@ -4,8 +4,6 @@
 #include <bit>
 #include <tuple>
 
-#include "functions/float/shares.h"
-
 namespace privml::floating {
 namespace {
 
@@ -246,26 +244,6 @@ FloatShares add_floats(functions::Evaluator& evaluator, const FloatShares& a, co
 
 namespace {
 
-using Operation = FloatShares (*)(functions::Evaluator&, const FloatShares&, const FloatShares&,
-                                  FloatFormat);
-
-void run_operation(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out,
-                   Operation operation) {
-  expect_float_format(f, kMostMantissa);
-  expect(a.size() == b.size() && a.size() == out.size(), "floating-point sum: lengths differ");
-  evaluate_binary(party, a, b, f, out,
-                  [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                    return operation(evaluator, x, y, f);
-                  });
-}
-
-void cost_operation(ot::CostMeter& meter, i64 n, FloatFormat f, Operation operation) {
-  cost_binary(meter, n, f,
-              [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                operation(evaluator, x, y, f);
-              });
-}
-
 FloatShares subtract_floats(functions::Evaluator& evaluator, const FloatShares& a,
                             const FloatShares& b, FloatFormat f) {
   FloatShares negative = b;
@@ -275,20 +253,14 @@ FloatShares subtract_floats(functions::Evaluator& evaluator, const FloatShares& 
 
 }  // namespace
 
-void float_add(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
-  run_operation(party, a, b, f, out, add_floats);
+FloatBinary float_add(FloatFormat f) {
+  expect_float_format(f, kMostMantissa);
+  return {{f, f}, with(add_floats, f)};
 }
 
-void cost_float_add(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  cost_operation(meter, n, f, add_floats);
-}
-
-void float_subtract(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
-  run_operation(party, a, b, f, out, subtract_floats);
-}
-
-void cost_float_subtract(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  cost_float_add(meter, n, f);
+FloatBinary float_subtract(FloatFormat f) {
+  expect_float_format(f, kMostMantissa);
+  return {{f, f}, with(subtract_floats, f)};
 }
 
 }  // namespace privml::floating

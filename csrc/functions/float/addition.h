@@ -21,10 +21,8 @@
 
 namespace privml::floating {
 
-void float_add(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
-void cost_float_add(ot::CostMeter& meter, i64 n, FloatFormat f);
-void float_subtract(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
-void cost_float_subtract(ot::CostMeter& meter, i64 n, FloatFormat f);
+FloatBinary float_add(FloatFormat f);
+FloatBinary float_subtract(FloatFormat f);
 
 // On an Evaluator.
 FloatShares add_floats(functions::Evaluator& evaluator, const FloatShares& a, const FloatShares& b,

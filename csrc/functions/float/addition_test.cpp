@@ -8,8 +8,8 @@ namespace {
 
 using namespace floating::testing;
 
-constexpr BinaryFloat kAdd{float_add, clear_float_add, cost_float_add};
-constexpr BinaryFloat kSubtract{float_subtract, clear_float_subtract, cost_float_subtract};
+constexpr BinaryFloat kAdd{float_add, clear_float_add};
+constexpr BinaryFloat kSubtract{float_subtract, clear_float_subtract};
 
 TEST(FloatAddition, AllPairsOfASmallFormat) {
   for (const BinaryFloat& operation : {kAdd, kSubtract}) {

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/float/comparison.h"
 
-#include "functions/float/shares.h"
-
 namespace privml::floating {
 namespace {
 
 constexpr int kMostMantissa = 31;
-
-void check(FloatView a, FloatView b, i64 out, FloatFormat f) {
-  expect_float_format(f, kMostMantissa);
-  expect(a.size() == b.size() && a.size() == out, "floating-point comparison: lengths differ");
-}
 
 // Va - Vb of the signed images in Z_{2^width}; it lies within 2^(p+q+1), both ends included.
 functions::RingShares difference(functions::Evaluator& evaluator, const FloatShares& a,
@@ -32,17 +25,9 @@ functions::BitShares equal(functions::Evaluator& evaluator, const FloatShares& a
   return evaluator.equal_zero(difference(evaluator, a, b, f, width), width);
 }
 
-// relation(evaluator, a, b) for all chunks.
-template <class Relation>
-void run_relation(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out,
-                  Relation&& relation) {
-  check(a, b, std::ssize(out), f);
-  functions::evaluate_chunks(
-      party, a.size(), kFloatChunk, [&](functions::Evaluator& evaluator, i64 begin) {
-        const functions::BitShares result = relation(evaluator, load_floats(evaluator, a, f, begin),
-                                                     load_floats(evaluator, b, f, begin));
-        evaluator.local(evaluator.n, [&](i64 i) { out[begin + i] = result[i]; });
-      });
+functions::BitShares less_equal(functions::Evaluator& evaluator, const FloatShares& a,
+                                const FloatShares& b, FloatFormat f) {
+  return evaluator.negated(less_than(evaluator, b, a, f));
 }
 
 FloatShares maximum(functions::Evaluator& evaluator, const FloatShares& a, const FloatShares& b,
@@ -63,6 +48,14 @@ FloatShares relu(functions::Evaluator& evaluator, const FloatShares& a, FloatFor
   evaluator.local(
       n, [&](i64 i) { out.exponent[i] = (out.exponent[i] + base) & low_mask(f.exponent_bits()); });
   return out;
+}
+
+FloatShares negative(functions::Evaluator& evaluator, const FloatShares& a) {
+  return {a.zero, evaluator.negated(a.sign), a.exponent, a.mantissa};
+}
+
+FloatShares magnitude(functions::Evaluator& evaluator, const FloatShares& a) {
+  return {a.zero, evaluator.map_bits(evaluator.n, [](i64) { return 0; }), a.exponent, a.mantissa};
 }
 
 }  // namespace
@@ -120,89 +113,33 @@ FloatShares choose_floats(functions::Evaluator& evaluator, const functions::BitS
   return out;
 }
 
-void float_less_than(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out) {
-  run_relation(party, a, b, f, out,
-               [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                 return less_than(evaluator, x, y, f);
-               });
+FloatRelation float_less_than(FloatFormat f) {
+  expect_float_format(f, kMostMantissa);
+  return {{f, f}, with(less_than, f)};
 }
 
-void cost_float_less_than(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  cost_binary(meter, n, f,
-              [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                less_than(evaluator, x, y, f);
-              });
+FloatRelation float_less_equal(FloatFormat f) {
+  expect_float_format(f, kMostMantissa);
+  return {{f, f}, with(less_equal, f)};
 }
 
-void float_less_equal(ot::Party& party, FloatView a, FloatView b, FloatFormat f,
-                      std::span<u8> out) {
-  run_relation(party, a, b, f, out,
-               [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                 return evaluator.negated(less_than(evaluator, y, x, f));
-               });
+FloatRelation float_equal(FloatFormat f) {
+  expect_float_format(f, kMostMantissa);
+  return {{f, f}, with(equal, f)};
 }
 
-void cost_float_less_equal(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  cost_float_less_than(meter, n, f);
+FloatBinary float_maximum(FloatFormat f) {
+  expect_float_format(f, kMostMantissa);
+  return {{f, f}, with(maximum, f)};
 }
 
-void float_equal(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out) {
-  run_relation(party, a, b, f, out,
-               [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                 return equal(evaluator, x, y, f);
-               });
+FloatUnary float_relu(FloatFormat f) {
+  expect_float_format(f, kMostMantissa);
+  return {{f}, with(relu, f)};
 }
 
-void cost_float_equal(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  cost_binary(meter, n, f,
-              [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                equal(evaluator, x, y, f);
-              });
-}
+FloatUnary float_negate(FloatFormat f) { return {{f}, negative}; }
 
-void float_maximum(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
-  check(a, b, out.size(), f);
-  evaluate_binary(party, a, b, f, out,
-                  [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                    return maximum(evaluator, x, y, f);
-                  });
-}
-
-void cost_float_maximum(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  cost_binary(meter, n, f,
-              [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                maximum(evaluator, x, y, f);
-              });
-}
-
-void float_relu(ot::Party& party, FloatView a, FloatFormat f, FloatSpan out) {
-  check(a, a, out.size(), f);
-  evaluate_unary(party, a, f, out, [&](functions::Evaluator& evaluator, const FloatShares& x) {
-    return relu(evaluator, x, f);
-  });
-}
-
-void cost_float_relu(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  cost_unary(meter, n, f,
-             [&](functions::Evaluator& evaluator, const FloatShares& x) { relu(evaluator, x, f); });
-}
-
-void float_negate(ot::Party& party, FloatView a, FloatSpan out) {
-  for (i64 i = 0; i < a.size(); ++i) {
-    out.zero[i] = a.zero[i];
-    out.sign[i] = a.sign[i] ^ (party.rank == 0 ? 1 : 0);
-    out.exponent[i] = a.exponent[i];
-    out.mantissa[i] = a.mantissa[i];
-  }
-}
-
-void float_absolute(ot::Party&, FloatView a, FloatSpan out) {
-  for (i64 i = 0; i < a.size(); ++i) {
-    out.zero[i] = a.zero[i];
-    out.sign[i] = 0;
-    out.exponent[i] = a.exponent[i];
-    out.mantissa[i] = a.mantissa[i];
-  }
-}
+FloatUnary float_absolute(FloatFormat f) { return {{f}, magnitude}; }
 
 }  // namespace privml::floating

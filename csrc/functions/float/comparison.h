@@ -15,25 +15,21 @@
 // Source         SecFloat (Rathee et al., S&P 2022), Figure 15, there by four comparisons.
 #pragma once
 
+#include "functions/float/operation.h"
 #include "functions/float/rounding.h"
 
 namespace privml::floating {
 
-void float_less_than(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out);
-void cost_float_less_than(ot::CostMeter& meter, i64 n, FloatFormat f);
-void float_less_equal(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out);
-void cost_float_less_equal(ot::CostMeter& meter, i64 n, FloatFormat f);
-void float_equal(ot::Party& party, FloatView a, FloatView b, FloatFormat f, std::span<u8> out);
-void cost_float_equal(ot::CostMeter& meter, i64 n, FloatFormat f);
+FloatRelation float_less_than(FloatFormat f);
+FloatRelation float_less_equal(FloatFormat f);
+FloatRelation float_equal(FloatFormat f);
 
-void float_maximum(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
-void cost_float_maximum(ot::CostMeter& meter, i64 n, FloatFormat f);
-void float_relu(ot::Party& party, FloatView a, FloatFormat f, FloatSpan out);
-void cost_float_relu(ot::CostMeter& meter, i64 n, FloatFormat f);
+FloatBinary float_maximum(FloatFormat f);
+FloatUnary float_relu(FloatFormat f);
 
 // Local.
-void float_negate(ot::Party& party, FloatView a, FloatSpan out);
-void float_absolute(ot::Party& party, FloatView a, FloatSpan out);
+FloatUnary float_negate(FloatFormat f);
+FloatUnary float_absolute(FloatFormat f);
 
 // On an Evaluator. Mantissas of both, one array after the other, in Z_{2^width}, width > q + 1.
 functions::RingShares extended_mantissas(functions::Evaluator& evaluator, const FloatShares& a,

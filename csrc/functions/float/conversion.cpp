@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "functions/float/addition.h"
-#include "functions/float/shares.h"
 
 namespace privml::floating {
 namespace {
@@ -210,71 +209,27 @@ FloatShares rounded_floats(functions::Evaluator& evaluator, const FloatShares& a
   return out;
 }
 
-void float_from_fixed(ot::Party& party, std::span<const u64> x, int bits, int scale, FloatFormat f,
-                      FloatSpan out) {
+Operation<FloatShares, functions::RingShares> float_from_fixed(int bits, int scale, FloatFormat f) {
   expect_float_format(f, kMostMantissa);
   expect_fixed(bits, scale, 64);
-  expect(std::ssize(x) == out.size(), "float_from_fixed: lengths differ");
-  functions::evaluate_chunks(
-      party, out.size(), kFloatChunk, [&](functions::Evaluator& evaluator, i64 begin) {
-        const functions::RingShares words =
-            evaluator.map(evaluator.n, bits, [&](i64 i) { return x[begin + i]; });
-        store_floats(evaluator, floats_from_fixed(evaluator, words, bits, scale, f), out, begin);
-      });
+  return {{bits}, with(floats_from_fixed, bits, scale, f)};
 }
 
-void cost_float_from_fixed(ot::CostMeter& meter, i64 n, int bits, int scale, FloatFormat f) {
-  functions::cost_chunks(meter, n, kFloatChunk, [&](functions::Evaluator& evaluator, i64) {
-    floats_from_fixed(evaluator, evaluator.ring(evaluator.n), bits, scale, f);
-  });
-}
-
-void float_to_fixed(ot::Party& party, FloatView a, FloatFormat f, int bits, int scale,
-                    std::span<u64> out) {
+Operation<functions::RingShares, FloatShares> float_to_fixed(FloatFormat f, int bits, int scale) {
   expect_float_format(f, kMostMantissa);
   expect_fixed(bits, scale, f.mantissa < kMostMantissa ? 64 : 63 - f.mantissa);
-  expect(a.size() == std::ssize(out), "float_to_fixed: lengths differ");
-  functions::evaluate_chunks(
-      party, a.size(), kFloatChunk, [&](functions::Evaluator& evaluator, i64 begin) {
-        const functions::RingShares words =
-            floats_to_fixed(evaluator, load_floats(evaluator, a, f, begin), f, bits, scale);
-        evaluator.local(evaluator.n, [&](i64 i) { out[begin + i] = words[i]; });
-      });
+  return {{f}, with(floats_to_fixed, f, bits, scale)};
 }
 
-void cost_float_to_fixed(ot::CostMeter& meter, i64 n, FloatFormat f, int bits, int scale) {
-  cost_unary(meter, n, f, [&](functions::Evaluator& evaluator, const FloatShares& x) {
-    floats_to_fixed(evaluator, x, f, bits, scale);
-  });
-}
-
-void float_cast(ot::Party& party, FloatView a, FloatFormat from, FloatFormat to, FloatSpan out) {
+FloatUnary float_cast(FloatFormat from, FloatFormat to) {
   expect_float_format(from, kMostMantissa);
   expect_float_format(to, kMostMantissa);
-  expect(a.size() == out.size(), "float_cast: lengths differ");
-  evaluate_unary(party, a, from, out, [&](functions::Evaluator& evaluator, const FloatShares& x) {
-    return cast_floats(evaluator, x, from, to);
-  });
+  return {{from}, with(cast_floats, from, to)};
 }
 
-void cost_float_cast(ot::CostMeter& meter, i64 n, FloatFormat from, FloatFormat to) {
-  cost_unary(meter, n, from, [&](functions::Evaluator& evaluator, const FloatShares& x) {
-    cast_floats(evaluator, x, from, to);
-  });
-}
-
-void float_round_to_integer(ot::Party& party, FloatView a, FloatFormat f, FloatSpan out) {
+FloatUnary float_round_to_integer(FloatFormat f) {
   expect_float_format(f, kMostMantissa);
-  expect(a.size() == out.size(), "float_round_to_integer: lengths differ");
-  evaluate_unary(party, a, f, out, [&](functions::Evaluator& evaluator, const FloatShares& x) {
-    return rounded_floats(evaluator, x, f);
-  });
-}
-
-void cost_float_round_to_integer(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  cost_unary(meter, n, f, [&](functions::Evaluator& evaluator, const FloatShares& x) {
-    rounded_floats(evaluator, x, f);
-  });
+  return {{f}, with(rounded_floats, f)};
 }
 
 }  // namespace privml::floating

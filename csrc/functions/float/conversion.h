@@ -23,20 +23,15 @@
 // Source         after SecFloat (Rathee et al., S&P 2022), section V.
 #pragma once
 
+#include "functions/float/operation.h"
 #include "functions/float/rounding.h"
 
 namespace privml::floating {
 
-void float_from_fixed(ot::Party& party, std::span<const u64> x, int bits, int scale, FloatFormat f,
-                      FloatSpan out);
-void cost_float_from_fixed(ot::CostMeter& meter, i64 n, int bits, int scale, FloatFormat f);
-void float_to_fixed(ot::Party& party, FloatView a, FloatFormat f, int bits, int scale,
-                    std::span<u64> out);
-void cost_float_to_fixed(ot::CostMeter& meter, i64 n, FloatFormat f, int bits, int scale);
-void float_cast(ot::Party& party, FloatView a, FloatFormat from, FloatFormat to, FloatSpan out);
-void cost_float_cast(ot::CostMeter& meter, i64 n, FloatFormat from, FloatFormat to);
-void float_round_to_integer(ot::Party& party, FloatView a, FloatFormat f, FloatSpan out);
-void cost_float_round_to_integer(ot::CostMeter& meter, i64 n, FloatFormat f);
+Operation<FloatShares, functions::RingShares> float_from_fixed(int bits, int scale, FloatFormat f);
+Operation<functions::RingShares, FloatShares> float_to_fixed(FloatFormat f, int bits, int scale);
+FloatUnary float_cast(FloatFormat from, FloatFormat to);
+FloatUnary float_round_to_integer(FloatFormat f);
 
 // On an Evaluator.
 FloatShares cast_floats(functions::Evaluator& evaluator, const FloatShares& a, FloatFormat from,

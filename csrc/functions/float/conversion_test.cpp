@@ -20,16 +20,12 @@ void expect_cast(const Values& values, FloatFormat from, FloatFormat to, const O
   SCOPED_TRACE(::testing::Message() << "(" << from.exponent << ", " << from.mantissa << ") to ("
                                     << to.exponent << ", " << to.mantissa << ")");
   const i64 n = std::ssize(values);
-  const Both<FloatVector> a = share_floats(values, from);
-  Both<FloatVector> out{FloatVector(n), FloatVector(n)};
-  const Outcome outcome = run_parties(
-      ot, [&](ot::Party& party) { float_cast(party, a[party.rank], from, to, out[party.rank]); });
-  const Values results = reconstruct_floats(out, to);
+  const Values results =
+      reconstruct_floats(results_of(float_cast(from, to), n, ot, share_floats(values, from)), to);
   for (i64 i = 0; i < n; ++i) {
     ASSERT_EQ(results[i], clear_float_cast(values[i], from, to))
         << ::testing::PrintToString(values[i]);
   }
-  expect_cost_equals(outcome, [&](ot::CostMeter& meter) { cost_float_cast(meter, n, from, to); });
 }
 
 void expect_to_fixed(const Values& values, FloatFormat f, int bits, int scale,
@@ -37,18 +33,12 @@ void expect_to_fixed(const Values& values, FloatFormat f, int bits, int scale,
   SCOPED_TRACE(::testing::Message()
                << "(" << f.exponent << ", " << f.mantissa << ") to " << bits << "." << scale);
   const i64 n = std::ssize(values);
-  const Both<FloatVector> a = share_floats(values, f);
-  Both<Words> out{Words(n), Words(n)};
-  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
-    float_to_fixed(party, a[party.rank], f, bits, scale, out[party.rank]);
-  });
-  const Words results = reconstruct(out, bits);
+  const Words results =
+      reconstruct(results_of(float_to_fixed(f, bits, scale), n, ot, share_floats(values, f)), bits);
   for (i64 i = 0; i < n; ++i) {
     ASSERT_EQ(to_signed(results[i], bits), clear_float_to_fixed(values[i], f, bits, scale))
         << ::testing::PrintToString(values[i]);
   }
-  expect_cost_equals(outcome,
-                     [&](ot::CostMeter& meter) { cost_float_to_fixed(meter, n, f, bits, scale); });
 }
 
 void expect_from_fixed(const Words& numbers, int bits, int scale, FloatFormat f,
@@ -58,17 +48,12 @@ void expect_from_fixed(const Words& numbers, int bits, int scale, FloatFormat f,
   const i64 n = std::ssize(numbers);
   Both<Words> x = share(numbers, bits);
   add_noise_above(x, bits);
-  Both<FloatVector> out{FloatVector(n), FloatVector(n)};
-  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
-    float_from_fixed(party, x[party.rank], bits, scale, f, out[party.rank]);
-  });
-  const Values results = reconstruct_floats(out, f);
+  const Values results =
+      reconstruct_floats(results_of(float_from_fixed(bits, scale, f), n, ot, x), f);
   for (i64 i = 0; i < n; ++i) {
     const i64 number = to_signed(numbers[i], bits);
     ASSERT_EQ(results[i], clear_float_from_fixed(number, scale, f)) << number;
   }
-  expect_cost_equals(
-      outcome, [&](ot::CostMeter& meter) { cost_float_from_fixed(meter, n, bits, scale, f); });
 }
 
 TEST(FloatConversion, Casts) {
@@ -113,22 +98,16 @@ TEST(FloatConversion, FromFixed) {
 }
 
 TEST(FloatConversion, RoundsToIntegers) {
-  constexpr BinaryFloat kRound{
-      [](ot::Party& party, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
-        float_round_to_integer(party, a, f, out);
-      },
-      [](FloatValue a, FloatValue, FloatFormat f) { return clear_float_round_to_integer(a, f); },
-      cost_float_round_to_integer};
-  const auto twice = [](const Values& values) { return Pairs{values, values}; };
+  constexpr UnaryFloat kRound{float_round_to_integer, clear_float_round_to_integer};
   for (const FloatFormat f : {FloatFormat{4, 3}, FloatFormat{5, 10}}) {
-    expect_equals_twin(kRound, twice(all_of(f)), f);
+    expect_equals_twin(kRound, all_of(f), f);
   }
   Values values = random_pairs(10000, kFloat32).a;
   for (FloatValue& v : values) {
     if (!v.zero && !is_infinity(v, kFloat32)) v.exponent = (v.exponent + 126) % 30 - 3;
   }
-  expect_equals_twin(kRound, twice(values), kFloat32);
-  expect_equals_twin(kRound, random_pairs(500, kFloat32), kFloat32, {false, 4});
+  expect_equals_twin(kRound, values, kFloat32);
+  expect_equals_twin(kRound, random_pairs(500, kFloat32).a, kFloat32, {false, 4});
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 #include "functions/float/division.h"
 
 #include "functions/float/quotient.h"
-#include "functions/float/shares.h"
 
 namespace privml::floating {
 namespace {
@@ -114,20 +113,9 @@ FloatShares divide_floats(functions::Evaluator& evaluator, const FloatShares& a,
   return check_float(evaluator, out, f);
 }
 
-void float_divide(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
+FloatBinary float_divide(FloatFormat f) {
   expect_float_format(f, kMostMantissa);
-  expect(a.size() == b.size() && a.size() == out.size(), "floating-point quotient: lengths differ");
-  evaluate_binary(party, a, b, f, out,
-                  [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                    return divide_floats(evaluator, x, y, f);
-                  });
-}
-
-void cost_float_divide(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  cost_binary(meter, n, f,
-              [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                divide_floats(evaluator, x, y, f);
-              });
+  return {{f, f}, with(divide_floats, f)};
 }
 
 }  // namespace privml::floating

@@ -17,14 +17,13 @@
 //                Goldschmidt's iteration in place of Newton's.
 #pragma once
 
+#include "functions/float/operation.h"
 #include "functions/float/rounding.h"
 
 namespace privml::floating {
 
-void float_divide(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
-void cost_float_divide(ot::CostMeter& meter, i64 n, FloatFormat f);
-void float_sqrt(ot::Party& party, FloatView a, FloatFormat f, FloatSpan out);
-void cost_float_sqrt(ot::CostMeter& meter, i64 n, FloatFormat f);
+FloatBinary float_divide(FloatFormat f);
+FloatUnary float_sqrt(FloatFormat f);
 
 // On an Evaluator.
 FloatShares divide_floats(functions::Evaluator& evaluator, const FloatShares& a,

@@ -3,24 +3,10 @@
 
 #include <bit>
 
-#include "functions/float/shares.h"
-
 namespace privml::floating {
 namespace {
 
 constexpr int kMostBits = 29;  // of mantissa and guard: shifts have at most 5 bits
-
-void expect_align(FloatFormat f, int guard, int bits) {
-  expect_float_format(f, kMostBits);
-  expect(guard >= 0 && f.mantissa + guard <= kMostBits, "float_align: guard bits out of range");
-  expect(bits >= f.mantissa + guard + 2 && bits <= 64, "float_align: ring out of range");
-}
-
-void expect_from_sum(FloatFormat f, int bits, int fraction) {
-  expect_float_format(f, kMostBits);
-  expect(bits >= f.mantissa + 3 && bits <= 64, "float_from_sum: ring out of range");
-  expect(fraction >= 0 && fraction <= 1 << f.exponent, "float_from_sum: fraction out of range");
-}
 
 // [shift <= most].
 functions::BitShares within(functions::Evaluator& evaluator, const functions::RingShares& shift,
@@ -89,56 +75,24 @@ FloatShares float_of_sum(functions::Evaluator& evaluator, const functions::RingS
   return check_float(evaluator, out, f);
 }
 
-functions::RingShares part(const functions::Evaluator& evaluator, std::span<const u64> x, i64 begin,
-                           int bits) {
-  return evaluator.map(evaluator.n, bits, [&](i64 i) { return x[begin + i]; });
-}
-
 }  // namespace
 
-void float_align(ot::Party& party, FloatView a, std::span<const u64> shifts, FloatFormat f,
-                 int guard, int bits, std::span<u64> out) {
-  expect_align(f, guard, bits);
-  expect(a.size() == std::ssize(shifts) && shifts.size() == out.size(),
-         "float_align: lengths differ");
-  functions::evaluate_chunks(
-      party, a.size(), kFloatChunk, [&](functions::Evaluator& evaluator, i64 begin) {
-        const functions::RingShares aligned =
-            align_floats(evaluator, load_floats(evaluator, a, f, begin),
-                         part(evaluator, shifts, begin, f.exponent_bits()), f, guard, bits);
-        evaluator.local(evaluator.n, [&](i64 i) { out[begin + i] = aligned[i]; });
-      });
+Operation<functions::RingShares, FloatShares, functions::RingShares> float_align(FloatFormat f,
+                                                                                 int guard,
+                                                                                 int bits) {
+  expect_float_format(f, kMostBits);
+  expect(guard >= 0 && f.mantissa + guard <= kMostBits, "float_align: guard bits out of range");
+  expect(bits >= f.mantissa + guard + 2 && bits <= 64, "float_align: ring out of range");
+  return {{f, f.exponent_bits()}, with(align_floats, f, guard, bits)};
 }
 
-void cost_float_align(ot::CostMeter& meter, i64 n, FloatFormat f, int guard, int bits) {
-  expect_align(f, guard, bits);
-  functions::cost_chunks(meter, n, kFloatChunk, [&](functions::Evaluator& evaluator, i64) {
-    align_floats(evaluator, load_floats(evaluator, {}, f, 0), evaluator.ring(evaluator.n), f, guard,
-                 bits);
-  });
-}
-
-void float_from_sum(ot::Party& party, std::span<const u64> sums, std::span<const u64> exponents,
-                    FloatFormat f, int bits, int fraction, FloatSpan out) {
-  expect_from_sum(f, bits, fraction);
-  expect(sums.size() == exponents.size() && std::ssize(sums) == out.size(),
-         "float_from_sum: lengths differ");
-  functions::evaluate_chunks(
-      party, std::ssize(sums), kFloatChunk, [&](functions::Evaluator& evaluator, i64 begin) {
-        store_floats(
-            evaluator,
-            float_of_sum(evaluator, part(evaluator, sums, begin, bits),
-                         part(evaluator, exponents, begin, f.exponent_bits()), f, bits, fraction),
-            out, begin);
-      });
-}
-
-void cost_float_from_sum(ot::CostMeter& meter, i64 n, FloatFormat f, int bits, int fraction) {
-  expect_from_sum(f, bits, fraction);
-  functions::cost_chunks(meter, n, kFloatChunk, [&](functions::Evaluator& evaluator, i64) {
-    float_of_sum(evaluator, evaluator.ring(evaluator.n), evaluator.ring(evaluator.n), f, bits,
-                 fraction);
-  });
+Operation<FloatShares, functions::RingShares, functions::RingShares> float_from_sum(FloatFormat f,
+                                                                                    int bits,
+                                                                                    int fraction) {
+  expect_float_format(f, kMostBits);
+  expect(bits >= f.mantissa + 3 && bits <= 64, "float_from_sum: ring out of range");
+  expect(fraction >= 0 && fraction <= 1 << f.exponent, "float_from_sum: fraction out of range");
+  return {{bits, f.exponent_bits()}, with(float_of_sum, f, bits, fraction)};
 }
 
 }  // namespace privml::floating

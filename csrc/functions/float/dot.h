@@ -33,12 +33,12 @@
 
 namespace privml::floating {
 
-void float_align(ot::Party& party, FloatView a, std::span<const u64> shifts, FloatFormat f,
-                 int guard, int bits, std::span<u64> out);
-void cost_float_align(ot::CostMeter& meter, i64 n, FloatFormat f, int guard, int bits);
-
-void float_from_sum(ot::Party& party, std::span<const u64> sums, std::span<const u64> exponents,
-                    FloatFormat f, int bits, int fraction, FloatSpan out);
-void cost_float_from_sum(ot::CostMeter& meter, i64 n, FloatFormat f, int bits, int fraction);
+// Of numbers and shifts; of sums and exponents.
+Operation<functions::RingShares, FloatShares, functions::RingShares> float_align(FloatFormat f,
+                                                                                 int guard,
+                                                                                 int bits);
+Operation<FloatShares, functions::RingShares, functions::RingShares> float_from_sum(FloatFormat f,
+                                                                                    int bits,
+                                                                                    int fraction);
 
 }  // namespace privml::floating

@@ -10,14 +10,15 @@ namespace {
 using namespace floating::testing;
 using namespace twopc::testing;
 
-std::vector<u64> additive(const std::vector<i64>& values, int bits, int rank, u64 seed) {
+Both<std::vector<u64>> additive(const std::vector<i64>& values, int bits, u64 seed) {
   std::mt19937_64 random(seed);
-  std::vector<u64> share(values.size());
-  for (std::size_t i = 0; i < values.size(); ++i) {
+  Both<std::vector<u64>> shares;
+  for (const i64 value : values) {
     const u64 first = random() & low_mask(bits);
-    share[i] = rank == 0 ? first : (static_cast<u64>(values[i]) - first) & low_mask(bits);
+    shares[0].push_back(first);
+    shares[1].push_back((static_cast<u64>(value) - first) & low_mask(bits));
   }
-  return share;
+  return shares;
 }
 
 void expect_aligned(const Values& values, const std::vector<i64>& shifts, FloatFormat f, int guard,
@@ -25,19 +26,14 @@ void expect_aligned(const Values& values, const std::vector<i64>& shifts, FloatF
   SCOPED_TRACE(::testing::Message() << "(" << f.exponent << ", " << f.mantissa << "), guard "
                                     << guard << ", ring " << bits);
   const i64 n = std::ssize(values);
-  const Both<FloatVector> a = share_floats(values, f, 5);
-  Both<std::vector<u64>> out{std::vector<u64>(n), std::vector<u64>(n)};
-  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
-    float_align(party, a[party.rank], additive(shifts, f.exponent_bits(), party.rank, 6), f, guard,
-                bits, out[party.rank]);
-  });
+  const Both<std::vector<u64>> out =
+      results_of(float_align(f, guard, bits), n, ot, share_floats(values, f, 5),
+                 additive(shifts, f.exponent_bits(), 6));
   for (i64 i = 0; i < n; ++i) {
     ASSERT_EQ(to_signed(out[0][i] + out[1][i], bits),
               clear_float_align(values[i], shifts[i], f, guard))
         << ::testing::PrintToString(values[i]) << " by " << shifts[i];
   }
-  expect_cost_equals(outcome,
-                     [&](ot::CostMeter& meter) { cost_float_align(meter, n, f, guard, bits); });
 }
 
 TEST(FloatAlign, EveryValueAndShiftOfASmallFormat) {
@@ -73,19 +69,14 @@ void expect_floats_of_sums(const std::vector<i64>& sums, const std::vector<i64>&
   SCOPED_TRACE(::testing::Message() << "(" << f.exponent << ", " << f.mantissa << "), ring " << bits
                                     << ", fraction " << fraction);
   const i64 n = std::ssize(sums);
-  Both<FloatVector> out{FloatVector(n), FloatVector(n)};
-  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
-    float_from_sum(party, additive(sums, bits, party.rank, 9),
-                   additive(exponents, f.exponent_bits(), party.rank, 10), f, bits, fraction,
-                   out[party.rank]);
-  });
-  const Values results = reconstruct_floats(out, f);
+  const Values results = reconstruct_floats(
+      results_of(float_from_sum(f, bits, fraction), n, ot, additive(sums, bits, 9),
+                 additive(exponents, f.exponent_bits(), 10)),
+      f);
   for (i64 i = 0; i < n; ++i) {
     ASSERT_EQ(results[i], clear_float_from_sum(sums[i], exponents[i], f, fraction))
         << sums[i] << " at " << exponents[i];
   }
-  expect_cost_equals(
-      outcome, [&](ot::CostMeter& meter) { cost_float_from_sum(meter, n, f, bits, fraction); });
 }
 
 TEST(FloatFromSum, EverySumAndExponentOfASmallFormat) {

@@ -83,13 +83,4 @@ FloatShares exp_of(functions::Evaluator& evaluator, const FloatShares& a) {
   return power_result(evaluator, a, magnitude.large, power.exponent, power.v);
 }
 
-void float_exp2(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, exp2_of);
-}
-void cost_float_exp2(ot::CostMeter& meter, i64 n) { cost_function(meter, n, exp2_of); }
-void float_exp(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, exp_of);
-}
-void cost_float_exp(ot::CostMeter& meter, i64 n) { cost_function(meter, n, exp_of); }
-
 }  // namespace privml::floating

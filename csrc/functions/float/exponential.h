@@ -81,12 +81,8 @@ struct PowerShares {
 PowerShares natural_power(functions::Evaluator& evaluator, const functions::RingShares& x,
                           i64 bias);
 
-// The protocols on an Evaluator, and on whole arrays.
+// The protocols.
 FloatShares exp2_of(functions::Evaluator& evaluator, const FloatShares& a);
 FloatShares exp_of(functions::Evaluator& evaluator, const FloatShares& a);
-void float_exp2(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_exp2(ot::CostMeter& meter, i64 n);
-void float_exp(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_exp(ot::CostMeter& meter, i64 n);
 
 }  // namespace privml::floating

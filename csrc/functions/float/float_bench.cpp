@@ -18,7 +18,7 @@
 #include "functions/float/conversion.h"
 #include "functions/float/division.h"
 #include "functions/float/multiplication.h"
-#include "functions/float/shares.h"
+#include "functions/float/operation.h"
 #include "net/tcp.h"
 #include "ot/setup.h"
 
@@ -36,37 +36,25 @@ struct Row {
   std::function<void(ot::CostMeter&, i64)> cost;
 };
 
-using Binary = void (*)(ot::Party&, FloatView, FloatView, FloatFormat, FloatSpan);
-using Relation = void (*)(ot::Party&, FloatView, FloatView, FloatFormat, std::span<u8>);
-using Cost = void (*)(ot::CostMeter&, i64, FloatFormat);
+Row unary(const char* name, const FloatUnary& operation) {
+  return {name, [operation](ot::Party& p, Data& d) { operation.run(p, d.a, d.out); },
+          [operation](ot::CostMeter& m, i64 n) { operation.cost(m, n); }};
+}
+Row binary(const char* name, const FloatBinary& operation) {
+  return {name, [operation](ot::Party& p, Data& d) { operation.run(p, d.a, d.b, d.out); },
+          [operation](ot::CostMeter& m, i64 n) { operation.cost(m, n); }};
+}
+Row relation(const char* name, const FloatRelation& operation) {
+  return {name, [operation](ot::Party& p, Data& d) { operation.run(p, d.a, d.b, d.bits); },
+          [operation](ot::CostMeter& m, i64 n) { operation.cost(m, n); }};
+}
 
 std::vector<Row> all_rows() {
-  const auto binary = [](const char* name, Binary run, Cost cost) {
-    return Row{name, [run](ot::Party& p, Data& d) { run(p, d.a, d.b, kFloat32, d.out); },
-               [cost](ot::CostMeter& m, i64 n) { cost(m, n, kFloat32); }};
-  };
-  const auto relation = [](const char* name, Relation run, Cost cost) {
-    return Row{name, [run](ot::Party& p, Data& d) { run(p, d.a, d.b, kFloat32, d.bits); },
-               [cost](ot::CostMeter& m, i64 n) { cost(m, n, kFloat32); }};
-  };
-  return {relation("lt", float_less_than, cost_float_less_than),
-          relation("eq", float_equal, cost_float_equal),
-          binary("max", float_maximum, cost_float_maximum),
-          binary("mul", float_multiply, cost_float_multiply),
-          binary("add", float_add, cost_float_add),
-          binary("div", float_divide, cost_float_divide),
-          binary(
-              "sqrt",
-              [](ot::Party& p, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
-                float_sqrt(p, a, f, out);
-              },
-              cost_float_sqrt),
-          binary(
-              "round",
-              [](ot::Party& p, FloatView a, FloatView, FloatFormat f, FloatSpan out) {
-                float_round_to_integer(p, a, f, out);
-              },
-              cost_float_round_to_integer)};
+  return {
+      relation("lt", float_less_than(kFloat32)), relation("eq", float_equal(kFloat32)),
+      binary("max", float_maximum(kFloat32)),    binary("mul", float_multiply(kFloat32)),
+      binary("add", float_add(kFloat32)),        binary("div", float_divide(kFloat32)),
+      unary("sqrt", float_sqrt(kFloat32)),       unary("round", float_round_to_integer(kFloat32))};
 }
 
 void print_cost(const Row& row) {

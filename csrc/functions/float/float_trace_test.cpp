@@ -30,53 +30,49 @@ std::string trace(const Run& run) {
   return hashes[0].substr(0, 8) + hashes[1].substr(0, 8);
 }
 
-std::string binary(void (*protocol)(ot::Party&, FloatView, FloatView, FloatFormat, FloatSpan)) {
+std::string binary(const FloatBinary& operation) {
   return trace([&](ot::Party& party, const FloatVector& a, const FloatVector& b, FloatVector& out) {
-    protocol(party, a, b, kFloat32, out);
+    operation.run(party, a, b, out);
   });
 }
 
-std::string relation(void (*protocol)(ot::Party&, FloatView, FloatView, FloatFormat,
-                                      std::span<u8>)) {
+std::string relation(const FloatRelation& operation) {
   return trace([&](ot::Party& party, const FloatVector& a, const FloatVector& b, FloatVector&) {
     Bits out(kCount);
-    protocol(party, a, b, kFloat32, out);
+    operation.run(party, a, b, out);
   });
 }
 
-std::string unary(void (*protocol)(ot::Party&, FloatView, FloatFormat, FloatSpan)) {
+std::string unary(const FloatUnary& operation) {
   return trace([&](ot::Party& party, const FloatVector& a, const FloatVector&, FloatVector& out) {
-    protocol(party, a, kFloat32, out);
+    operation.run(party, a, out);
   });
 }
 
 TEST(FloatWireTrace, Arithmetic) {
-  EXPECT_EQ(binary(float_add), "922ddf2d9cd765f0");
-  EXPECT_EQ(binary(float_multiply), "e88eb6e63ce04983");
-  EXPECT_EQ(binary(float_divide), "f18db10b423d78e4");
-  EXPECT_EQ(unary(float_sqrt), "f45f355edd6285b3");
+  EXPECT_EQ(binary(float_add(kFloat32)), "922ddf2d9cd765f0");
+  EXPECT_EQ(binary(float_multiply(kFloat32)), "e88eb6e63ce04983");
+  EXPECT_EQ(binary(float_divide(kFloat32)), "f18db10b423d78e4");
+  EXPECT_EQ(unary(float_sqrt(kFloat32)), "f45f355edd6285b3");
 }
 
 TEST(FloatWireTrace, Order) {
-  EXPECT_EQ(relation(float_less_than), "6ee283d5569b97b2");
-  EXPECT_EQ(relation(float_equal), "39309d7649e3e330");
-  EXPECT_EQ(binary(float_maximum), "ab718f72b6da1299");
-  EXPECT_EQ(unary(float_relu), "f1d165d5398ebab3");
+  EXPECT_EQ(relation(float_less_than(kFloat32)), "6ee283d5569b97b2");
+  EXPECT_EQ(relation(float_equal(kFloat32)), "39309d7649e3e330");
+  EXPECT_EQ(binary(float_maximum(kFloat32)), "ab718f72b6da1299");
+  EXPECT_EQ(unary(float_relu(kFloat32)), "f1d165d5398ebab3");
 }
 
 TEST(FloatWireTrace, Conversions) {
-  EXPECT_EQ(unary(float_round_to_integer), "a513626dd697aae2");
-  EXPECT_EQ(trace([](ot::Party& party, const FloatVector& a, const FloatVector&, FloatVector& out) {
-              float_cast(party, a, kFloat32, {5, 10}, out);
-            }),
-            "2cfe9cb97388d508");
+  EXPECT_EQ(unary(float_round_to_integer(kFloat32)), "a513626dd697aae2");
+  EXPECT_EQ(unary(float_cast(kFloat32, {5, 10})), "2cfe9cb97388d508");
   EXPECT_EQ(trace([](ot::Party& party, const FloatVector& a, const FloatVector&, FloatVector&) {
               Words out(kCount);
-              float_to_fixed(party, a, kFloat32, 32, 12, out);
+              float_to_fixed(kFloat32, 32, 12).run(party, a, out);
             }),
             "ee1adea9458c8afb");
   EXPECT_EQ(trace([](ot::Party& party, const FloatVector& a, const FloatVector&, FloatVector& out) {
-              float_from_fixed(party, a.mantissa, 24, 12, kFloat32, out);
+              float_from_fixed(24, 12, kFloat32).run(party, a.mantissa, out);
             }),
             "8160a87ebeb529ae");
 }

@@ -10,9 +10,9 @@
 #include "functions/float/exponential.h"
 #include "functions/float/gelu.h"
 #include "functions/float/logarithm.h"
+#include "functions/float/operation.h"
 #include "functions/float/root.h"
 #include "functions/float/saturating.h"
-#include "functions/float/shares.h"
 #include "functions/float/sigmoid.h"
 #include "functions/float/sine.h"
 #include "functions/float/tangent.h"
@@ -24,23 +24,22 @@ using namespace floating::testing;
 using namespace twopc::testing;
 
 struct FloatFunction {
-  void (*protocol)(ot::Party&, FloatView, FloatSpan);
+  FunctionSteps steps;
   FloatValue (*twin)(FloatValue);
-  void (*cost)(ot::CostMeter&, i64);
 };
 
-constexpr FloatFunction kSinPi{float_sin_pi, clear_float_sin_pi, cost_float_sin_pi};
-constexpr FloatFunction kCosPi{float_cos_pi, clear_float_cos_pi, cost_float_cos_pi};
-constexpr FloatFunction kTanPi{float_tan_pi, clear_float_tan_pi, cost_float_tan_pi};
-constexpr FloatFunction kExp2{float_exp2, clear_float_exp2, cost_float_exp2};
-constexpr FloatFunction kExp{float_exp, clear_float_exp, cost_float_exp};
-constexpr FloatFunction kLog2{float_log2, clear_float_log2, cost_float_log2};
-constexpr FloatFunction kLog{float_log, clear_float_log, cost_float_log};
-constexpr FloatFunction kRsqrt{float_rsqrt, clear_float_rsqrt, cost_float_rsqrt};
-constexpr FloatFunction kSigmoid{float_sigmoid, clear_float_sigmoid, cost_float_sigmoid};
-constexpr FloatFunction kTanhOf{float_tanh, clear_float_tanh, cost_float_tanh};
-constexpr FloatFunction kErfOf{float_erf, clear_float_erf, cost_float_erf};
-constexpr FloatFunction kGeluOf{float_gelu, clear_float_gelu, cost_float_gelu};
+constexpr FloatFunction kSinPi{sin_pi_of, clear_float_sin_pi};
+constexpr FloatFunction kCosPi{cos_pi_of, clear_float_cos_pi};
+constexpr FloatFunction kTanPi{tan_pi_of, clear_float_tan_pi};
+constexpr FloatFunction kExp2{exp2_of, clear_float_exp2};
+constexpr FloatFunction kExp{exp_of, clear_float_exp};
+constexpr FloatFunction kLog2{log2_of, clear_float_log2};
+constexpr FloatFunction kLog{log_of, clear_float_log};
+constexpr FloatFunction kRsqrt{rsqrt_of, clear_float_rsqrt};
+constexpr FloatFunction kSigmoid{sigmoid_of, clear_float_sigmoid};
+constexpr FloatFunction kTanhOf{tanh_of, clear_float_tanh};
+constexpr FloatFunction kErfOf{erf_of, clear_float_erf};
+constexpr FloatFunction kGeluOf{gelu_of, clear_float_gelu};
 
 Values values_of(const std::vector<u32>& bits) {
   Values values;
@@ -66,16 +65,12 @@ Values stratified(int random_count, u64 seed = 1) {
 
 void expect_equals_twin(const FloatFunction& function, const Values& values,
                         const OtKind& ot = {}) {
-  const Both<FloatVector> shares = share_floats(values, kFloat32);
-  const i64 n = std::ssize(values);
-  Both<FloatVector> results{FloatVector(n), FloatVector(n)};
-  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
-    function.protocol(party, shares[party.rank], results[party.rank]);
-  });
-  const Values got = reconstruct_floats(results, kFloat32);
-  for (i64 i = 0; i < n; ++i)
+  const Values got =
+      reconstruct_floats(results_of(float32_function(function.steps), std::ssize(values), ot,
+                                    share_floats(values, kFloat32)),
+                         kFloat32);
+  for (std::size_t i = 0; i < got.size(); ++i)
     ASSERT_EQ(got[i], function.twin(values[i])) << std::hex << single_bits_from_value(values[i]);
-  expect_cost_equals(outcome, [&](ot::CostMeter& meter) { function.cost(meter, n); });
 }
 
 // Places in every cell of every table: sines, tangents and exponentials see the fractions of x,
@@ -104,7 +99,7 @@ struct Bound {
 void expect_within(const FloatFunction& function, Bound bound) {
   constexpr i64 kElements = 10000;
   ot::CostMeter meter(ot::rcot_cost(OtKind{false, 4}.config()));
-  function.cost(meter, kElements);
+  float32_function(function.steps).cost(meter, kElements);
   EXPECT_LE(static_cast<double>(meter.bytes[0] + meter.bytes[1]) / kElements / 1024,
             bound.half_kibibytes);
   EXPECT_LE(std::max(meter.depth[0], meter.depth[1]), bound.depth);
@@ -187,7 +182,7 @@ TEST(FloatFunctions, LengthsAroundAChunk) {
 TEST(FloatFunctions, RefuseLengthsThatDiffer) {
   run_parties({}, [](ot::Party& party) {
     FloatVector one(1), two(2);
-    EXPECT_THROW(float_exp2(party, one, two), InvalidArgument);
+    EXPECT_THROW(float32_function(exp2_of).run(party, one, two), InvalidArgument);
   });
 }
 
@@ -199,7 +194,7 @@ TEST(FloatFunctions, WireTraces) {
   const auto trace = [&](const FloatFunction& function) {
     const Outcome outcome = run_parties({true, 0}, [&](ot::Party& party) {
       FloatVector out(std::ssize(values));
-      function.protocol(party, shares[party.rank], out);
+      float32_function(function.steps).run(party, shares[party.rank], out);
     });
     const auto& hashes = outcome.record.sent_hash;
     return hashes[0].substr(0, 8) + hashes[1].substr(0, 8);

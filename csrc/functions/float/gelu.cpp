@@ -87,9 +87,4 @@ FloatShares gelu_of(functions::Evaluator& evaluator, const FloatShares& a) {
   return out;
 }
 
-void float_gelu(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, gelu_of);
-}
-void cost_float_gelu(ot::CostMeter& meter, i64 n) { cost_function(meter, n, gelu_of); }
-
 }  // namespace privml::floating

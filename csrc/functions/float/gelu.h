@@ -36,9 +36,7 @@ inline FloatValue clear_float_gelu(FloatValue a) {
   return clear_float_check(result, kFloat32);
 }
 
-// The protocol on an Evaluator, and on whole arrays.
+// The protocol.
 FloatShares gelu_of(functions::Evaluator& evaluator, const FloatShares& a);
-void float_gelu(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_gelu(ot::CostMeter& meter, i64 n);
 
 }  // namespace privml::floating

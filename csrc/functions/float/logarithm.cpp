@@ -126,13 +126,4 @@ FloatShares log_of(functions::Evaluator& evaluator, const FloatShares& a) {
   return logarithm_steps(evaluator, kBaseE, a);
 }
 
-void float_log2(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, log2_of);
-}
-void cost_float_log2(ot::CostMeter& meter, i64 n) { cost_function(meter, n, log2_of); }
-void float_log(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, log_of);
-}
-void cost_float_log(ot::CostMeter& meter, i64 n) { cost_function(meter, n, log_of); }
-
 }  // namespace privml::floating

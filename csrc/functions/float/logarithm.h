@@ -80,12 +80,8 @@ inline FloatValue clear_logarithm(const LogarithmBase& base, FloatValue a) {
 inline FloatValue clear_float_log2(FloatValue a) { return clear_logarithm(kBaseTwo, a); }
 inline FloatValue clear_float_log(FloatValue a) { return clear_logarithm(kBaseE, a); }
 
-// The protocols on an Evaluator, and on whole arrays.
+// The protocols.
 FloatShares log2_of(functions::Evaluator& evaluator, const FloatShares& a);
 FloatShares log_of(functions::Evaluator& evaluator, const FloatShares& a);
-void float_log2(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_log2(ot::CostMeter& meter, i64 n);
-void float_log(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_log(ot::CostMeter& meter, i64 n);
 
 }  // namespace privml::floating

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "functions/float/shares.h"
 #include "twopc/lookup/two_way_transfer.h"
 #include "twopc/session/flight.h"
 
@@ -139,20 +138,9 @@ FloatShares multiply_floats(functions::Evaluator& evaluator, const FloatShares& 
   return check_float(evaluator, rounded_product(evaluator, a, b, product, f), f);
 }
 
-void float_multiply(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out) {
+FloatBinary float_multiply(FloatFormat f) {
   expect_float_format(f, kMostMantissa);
-  expect(a.size() == b.size() && a.size() == out.size(), "float_multiply: lengths differ");
-  evaluate_binary(party, a, b, f, out,
-                  [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                    return multiply_floats(evaluator, x, y, f);
-                  });
-}
-
-void cost_float_multiply(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  cost_binary(meter, n, f,
-              [&](functions::Evaluator& evaluator, const FloatShares& x, const FloatShares& y) {
-                multiply_floats(evaluator, x, y, f);
-              });
+  return {{f, f}, with(multiply_floats, f)};
 }
 
 }  // namespace privml::floating

@@ -13,12 +13,12 @@
 // Source         SecFloat (Rathee et al., S&P 2022), Figure 4 and appendix I.
 #pragma once
 
+#include "functions/float/operation.h"
 #include "functions/float/rounding.h"
 
 namespace privml::floating {
 
-void float_multiply(ot::Party& party, FloatView a, FloatView b, FloatFormat f, FloatSpan out);
-void cost_float_multiply(ot::CostMeter& meter, i64 n, FloatFormat f);
+FloatBinary float_multiply(FloatFormat f);
 
 // On an Evaluator.
 FloatShares multiply_floats(functions::Evaluator& evaluator, const FloatShares& a,

@@ -8,7 +8,7 @@ namespace {
 
 using namespace floating::testing;
 
-constexpr BinaryFloat kMultiply{float_multiply, clear_float_multiply, cost_float_multiply};
+constexpr BinaryFloat kMultiply{float_multiply, clear_float_multiply};
 
 TEST(FloatMultiplication, AllPairsOfASmallFormat) {
   expect_equals_twin(kMultiply, all_pairs({4, 3}), {4, 3});

@@ -4,15 +4,9 @@
 #include "functions/float/conversion.h"
 #include "functions/float/division.h"
 #include "functions/float/multiplication.h"
-#include "functions/float/shares.h"
 
 namespace privml::floating {
 namespace {
-
-void check(int exponent, FloatFormat f) {
-  expect_float_format(f, 23);
-  expect(std::abs(exponent) <= kMostWholePower, "float_power: exponents lie in -64..64");
-}
 
 FloatShares ones(functions::Evaluator& evaluator, FloatFormat f) {
   const u64 one = evaluator.constant(u64{1} << f.mantissa);
@@ -41,19 +35,10 @@ FloatShares power_steps(functions::Evaluator& evaluator, const FloatShares& a, i
 
 }  // namespace
 
-void float_power(ot::Party& party, FloatView a, int exponent, FloatFormat f, FloatSpan out) {
-  check(exponent, f);
-  expect(a.size() == out.size(), "float_power: lengths differ");
-  evaluate_unary(party, a, f, out, [&](functions::Evaluator& evaluator, const FloatShares& x) {
-    return power_steps(evaluator, x, exponent, f);
-  });
-}
-
-void cost_float_power(ot::CostMeter& meter, i64 n, int exponent, FloatFormat f) {
-  check(exponent, f);
-  cost_unary(meter, n, f, [&](functions::Evaluator& evaluator, const FloatShares& x) {
-    power_steps(evaluator, x, exponent, f);
-  });
+FloatUnary float_power(int exponent, FloatFormat f) {
+  expect_float_format(f, 23);
+  expect(std::abs(exponent) <= kMostWholePower, "float_power: exponents lie in -64..64");
+  return {{f}, with(power_steps, exponent, f)};
 }
 
 }  // namespace privml::floating

@@ -18,7 +18,7 @@
 
 #include "functions/float/clear.h"
 #include "functions/float/clear_conversion.h"
-#include "functions/float/shares.h"
+#include "functions/float/operation.h"
 
 namespace privml::floating {
 
@@ -47,7 +47,6 @@ inline FloatValue clear_float_power(FloatValue a, int exponent, FloatFormat f) {
 }
 
 // Throws InvalidArgument for exponents and formats beyond those named above.
-void float_power(ot::Party& party, FloatView a, int exponent, FloatFormat f, FloatSpan out);
-void cost_float_power(ot::CostMeter& meter, i64 n, int exponent, FloatFormat f);
+FloatUnary float_power(int exponent, FloatFormat f);
 
 }  // namespace privml::floating

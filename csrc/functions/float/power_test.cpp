@@ -26,18 +26,11 @@ TEST(FloatPower, EqualsTheTwin) {
   for (const FloatFormat f : {kFloat32, FloatFormat{8, 7}, FloatFormat{5, 10}})
     for (const int exponent : {0, 1, 2, 3, -1, -2, 11, -64}) {
       const Values values = test_values(f);
-      const i64 n = std::ssize(values);
-      const Both<FloatVector> shares = share_floats(values, f);
-      Both<FloatVector> out{FloatVector(n), FloatVector(n)};
-      const Outcome outcome = run_parties({}, [&](ot::Party& party) {
-        float_power(party, shares[party.rank], exponent, f, out[party.rank]);
-      });
-      const Values got = reconstruct_floats(out, f);
-      for (i64 i = 0; i < n; ++i)
+      const Values got = reconstruct_floats(
+          results_of(float_power(exponent, f), std::ssize(values), {}, share_floats(values, f)), f);
+      for (std::size_t i = 0; i < got.size(); ++i)
         ASSERT_EQ(got[i], clear_float_power(values[i], exponent, f))
             << exponent << " of " << ::testing::PrintToString(values[i]);
-      expect_cost_equals(outcome,
-                         [&](ot::CostMeter& meter) { cost_float_power(meter, n, exponent, f); });
     }
 }
 
@@ -55,13 +48,7 @@ TEST(FloatPower, BelowAUnit) {
     }
 }
 
-TEST(FloatPower, Refusals) {
-  EXPECT_THROW(({
-                 ot::CostMeter meter(ot::RcotCost{"ideal", 0, 1, 1});
-                 cost_float_power(meter, 1, 65, kFloat32);
-               }),
-               InvalidArgument);
-}
+TEST(FloatPower, Refusals) { EXPECT_THROW(float_power(65, kFloat32), InvalidArgument); }
 
 }  // namespace
 }  // namespace privml::floating

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/float/result.h"
 
-#include "functions/float/shares.h"
-
 namespace privml::floating {
 namespace {
 
@@ -72,15 +70,6 @@ FloatShares finish_by_exponent(functions::Evaluator& evaluator, const FloatShare
   const functions::BitShares above = functions::part_of(outside, n, 0),
                              below = functions::part_of(outside, n, 1);
   return finish_result(evaluator, r, below, &above);
-}
-
-void run_function(ot::Party& party, FloatView a, FloatSpan out, FloatFunctionSteps function) {
-  expect(a.size() == out.size(), "float function: input and output lengths differ");
-  evaluate_unary(party, a, kFloat32, out, function);
-}
-
-void cost_function(ot::CostMeter& meter, i64 n, FloatFunctionSteps function) {
-  cost_unary(meter, n, kFloat32, function);
 }
 
 }  // namespace privml::floating

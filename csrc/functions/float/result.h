@@ -34,9 +34,4 @@ FloatShares finish_result(functions::Evaluator& evaluator, const FloatShares& r,
 // The same by the exponent alone, from -384 to 385: below -126 zero, above 127 infinity.
 FloatShares finish_by_exponent(functions::Evaluator& evaluator, const FloatShares& r);
 
-// A function of float32 as a protocol, and its cost.
-using FloatFunctionSteps = FloatShares (*)(functions::Evaluator&, const FloatShares&);
-void run_function(ot::Party& party, FloatView a, FloatSpan out, FloatFunctionSteps function);
-void cost_function(ot::CostMeter& meter, i64 n, FloatFunctionSteps function);
-
 }  // namespace privml::floating

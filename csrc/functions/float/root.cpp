@@ -41,9 +41,4 @@ FloatShares rsqrt_of(functions::Evaluator& evaluator, const FloatShares& a) {
   return round_result(evaluator, e, v);
 }
 
-void float_rsqrt(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, rsqrt_of);
-}
-void cost_float_rsqrt(ot::CostMeter& meter, i64 n) { cost_function(meter, n, rsqrt_of); }
-
 }  // namespace privml::floating

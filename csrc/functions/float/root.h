@@ -24,9 +24,7 @@ inline FloatValue clear_float_rsqrt(FloatValue a) {
   return clear_round_result(false, root_exponent(a.exponent), v);
 }
 
-// The protocol on an Evaluator, and on whole arrays.
+// The protocol.
 FloatShares rsqrt_of(functions::Evaluator& evaluator, const FloatShares& a);
-void float_rsqrt(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_rsqrt(ot::CostMeter& meter, i64 n);
 
 }  // namespace privml::floating

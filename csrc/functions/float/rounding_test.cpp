@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/float/rounding.h"
 
-#include "functions/float/shares.h"
+#include "functions/float/operation.h"
 #include "functions/float/testing/functions.h"
 
 namespace privml::floating {

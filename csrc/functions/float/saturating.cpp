@@ -49,13 +49,4 @@ FloatShares erf_of(functions::Evaluator& evaluator, const FloatShares& a) {
   return saturating_steps(evaluator, kErf, a);
 }
 
-void float_tanh(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, tanh_of);
-}
-void cost_float_tanh(ot::CostMeter& meter, i64 n) { cost_function(meter, n, tanh_of); }
-void float_erf(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, erf_of);
-}
-void cost_float_erf(ot::CostMeter& meter, i64 n) { cost_function(meter, n, erf_of); }
-
 }  // namespace privml::floating

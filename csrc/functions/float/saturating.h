@@ -43,12 +43,8 @@ inline FloatValue clear_saturating(const Saturating& f, FloatValue a) {
 inline FloatValue clear_float_tanh(FloatValue a) { return clear_saturating(kTanh, a); }
 inline FloatValue clear_float_erf(FloatValue a) { return clear_saturating(kErf, a); }
 
-// The protocols on an Evaluator, and on whole arrays.
+// The protocols.
 FloatShares tanh_of(functions::Evaluator& evaluator, const FloatShares& a);
 FloatShares erf_of(functions::Evaluator& evaluator, const FloatShares& a);
-void float_tanh(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_tanh(ot::CostMeter& meter, i64 n);
-void float_erf(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_erf(ot::CostMeter& meter, i64 n);
 
 }  // namespace privml::floating

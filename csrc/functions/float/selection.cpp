@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/float/selection.h"
 
-#include "functions/float/shares.h"
-
 namespace privml::floating {
 namespace {
 
@@ -32,24 +30,9 @@ FloatShares selected_floats(functions::Evaluator& evaluator, const functions::Bi
 
 }  // namespace
 
-void float_select(ot::Party& party, std::span<const u8> bits, FloatView a, FloatFormat f,
-                  FloatSpan out) {
+Operation<FloatShares, functions::BitShares, FloatShares> float_select(FloatFormat f) {
   expect_float_format(f);
-  expect(a.size() == std::ssize(bits) && a.size() == out.size(), "float_select: lengths differ");
-  functions::evaluate_chunks(
-      party, a.size(), kFloatChunk, [&](functions::Evaluator& evaluator, i64 begin) {
-        const functions::BitShares chosen =
-            evaluator.map_bits(evaluator.n, [&](i64 i) { return bits[begin + i]; });
-        store_floats(evaluator,
-                     selected_floats(evaluator, chosen, load_floats(evaluator, a, f, begin), f),
-                     out, begin);
-      });
-}
-
-void cost_float_select(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  functions::cost_chunks(meter, n, kFloatChunk, [&](functions::Evaluator& evaluator, i64) {
-    selected_floats(evaluator, evaluator.bits(evaluator.n), load_floats(evaluator, {}, f, 0), f);
-  });
+  return {{BitFormat{}, f}, with(selected_floats, f)};
 }
 
 }  // namespace privml::floating

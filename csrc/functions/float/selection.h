@@ -9,12 +9,10 @@
 // Source         SecFloat (Rathee et al., S&P 2022), section V, "ReLU": one multiplexer.
 #pragma once
 
-#include "functions/float/shares.h"
+#include "functions/float/operation.h"
 
 namespace privml::floating {
 
-void float_select(ot::Party& party, std::span<const u8> bits, FloatView a, FloatFormat f,
-                  FloatSpan out);
-void cost_float_select(ot::CostMeter& meter, i64 n, FloatFormat f);
+Operation<FloatShares, functions::BitShares, FloatShares> float_select(FloatFormat f);
 
 }  // namespace privml::floating

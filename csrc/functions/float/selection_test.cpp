@@ -11,7 +11,6 @@ using namespace twopc::testing;
 
 void expect_selected(const Values& values, FloatFormat f, const OtKind& ot = {}) {
   const i64 n = std::ssize(values);
-  const Both<FloatVector> a = share_floats(values, f, 13);
   std::mt19937_64 random(14);
   std::vector<u8> bits(n);
   Both<std::vector<u8>> shares{std::vector<u8>(n), std::vector<u8>(n)};
@@ -20,13 +19,9 @@ void expect_selected(const Values& values, FloatFormat f, const OtKind& ot = {})
     shares[0][i] = random() & 1;
     shares[1][i] = shares[0][i] ^ bits[i];
   }
-  Both<FloatVector> out{FloatVector(n), FloatVector(n)};
-  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
-    float_select(party, shares[party.rank], a[party.rank], f, out[party.rank]);
-  });
-  const Values results = reconstruct_floats(out, f);
+  const Values results = reconstruct_floats(
+      results_of(float_select(f), n, ot, shares, share_floats(values, f, 13)), f);
   for (i64 i = 0; i < n; ++i) ASSERT_EQ(results[i], bits[i] ? values[i] : float_zero(f));
-  expect_cost_equals(outcome, [&](ot::CostMeter& meter) { cost_float_select(meter, n, f); });
 }
 
 TEST(FloatSelect, EveryValueOfASmallFormat) {

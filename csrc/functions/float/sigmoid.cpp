@@ -39,9 +39,4 @@ FloatShares sigmoid_of(functions::Evaluator& evaluator, const FloatShares& a) {
   return finish_by_exponent(evaluator, r);
 }
 
-void float_sigmoid(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, sigmoid_of);
-}
-void cost_float_sigmoid(ot::CostMeter& meter, i64 n) { cost_function(meter, n, sigmoid_of); }
-
 }  // namespace privml::floating

@@ -26,9 +26,7 @@ inline FloatValue clear_float_sigmoid(FloatValue a) {
   return clear_float_check(result, kFloat32);
 }
 
-// The protocol on an Evaluator, and on whole arrays.
+// The protocol.
 FloatShares sigmoid_of(functions::Evaluator& evaluator, const FloatShares& a);
-void float_sigmoid(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_sigmoid(ot::CostMeter& meter, i64 n);
 
 }  // namespace privml::floating

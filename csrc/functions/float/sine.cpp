@@ -48,13 +48,4 @@ FloatShares cos_pi_of(functions::Evaluator& evaluator, const FloatShares& a) {
   return sine_or_cosine(evaluator, a, true);
 }
 
-void float_sin_pi(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, sin_pi_of);
-}
-void cost_float_sin_pi(ot::CostMeter& meter, i64 n) { cost_function(meter, n, sin_pi_of); }
-void float_cos_pi(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, cos_pi_of);
-}
-void cost_float_cos_pi(ot::CostMeter& meter, i64 n) { cost_function(meter, n, cos_pi_of); }
-
 }  // namespace privml::floating

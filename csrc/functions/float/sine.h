@@ -43,12 +43,8 @@ inline FloatValue clear_sine_of(FloatValue a, bool cosine) {
 inline FloatValue clear_float_sin_pi(FloatValue a) { return clear_sine_of(a, false); }
 inline FloatValue clear_float_cos_pi(FloatValue a) { return clear_sine_of(a, true); }
 
-// The protocols on an Evaluator, and on whole arrays.
+// The protocols.
 FloatShares sin_pi_of(functions::Evaluator& evaluator, const FloatShares& a);
 FloatShares cos_pi_of(functions::Evaluator& evaluator, const FloatShares& a);
-void float_sin_pi(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_sin_pi(ot::CostMeter& meter, i64 n);
-void float_cos_pi(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_cos_pi(ot::CostMeter& meter, i64 n);
 
 }  // namespace privml::floating

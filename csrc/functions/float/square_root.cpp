@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "functions/float/division.h"
 #include "functions/float/quotient.h"
-#include "functions/float/shares.h"
 
 namespace privml::floating {
 namespace {
@@ -80,18 +79,9 @@ FloatShares sqrt_floats(functions::Evaluator& evaluator, const FloatShares& a, F
   return out;
 }
 
-void float_sqrt(ot::Party& party, FloatView a, FloatFormat f, FloatSpan out) {
+FloatUnary float_sqrt(FloatFormat f) {
   expect_float_format(f, kMostMantissa);
-  expect(a.size() == out.size(), "float_sqrt: lengths differ");
-  evaluate_unary(party, a, f, out, [&](functions::Evaluator& evaluator, const FloatShares& x) {
-    return sqrt_floats(evaluator, x, f);
-  });
-}
-
-void cost_float_sqrt(ot::CostMeter& meter, i64 n, FloatFormat f) {
-  cost_unary(meter, n, f, [&](functions::Evaluator& evaluator, const FloatShares& x) {
-    sqrt_floats(evaluator, x, f);
-  });
+  return {{f}, with(sqrt_floats, f)};
 }
 
 }  // namespace privml::floating

@@ -58,9 +58,4 @@ FloatShares tan_pi_of(functions::Evaluator& evaluator, const FloatShares& a) {
   return out;
 }
 
-void float_tan_pi(ot::Party& party, FloatView a, FloatSpan out) {
-  run_function(party, a, out, tan_pi_of);
-}
-void cost_float_tan_pi(ot::CostMeter& meter, i64 n) { cost_function(meter, n, tan_pi_of); }
-
 }  // namespace privml::floating

@@ -38,9 +38,7 @@ inline FloatValue clear_float_tan_pi(FloatValue a) {
   return clear_round_result(sign, inverse ? -e - 3 : e + 1, (q * y) >> 28);
 }
 
-// The protocol on an Evaluator, and on whole arrays.
+// The protocol.
 FloatShares tan_pi_of(functions::Evaluator& evaluator, const FloatShares& a);
-void float_tan_pi(ot::Party& party, FloatView a, FloatSpan out);
-void cost_float_tan_pi(ot::CostMeter& meter, i64 n);
 
 }  // namespace privml::floating

@@ -9,9 +9,12 @@
 
 namespace privml::floating {
 
-inline void expect_word_format(FloatFormat f) {
+// (p, q), checked.
+inline FloatFormat word_format(int p, int q) {
+  const FloatFormat f{p, q};
   expect_float_format(f);
   expect(f.word_bits() <= 64, "float format: a number takes more than 64 bits");
+  return f;
 }
 
 // `rank` is the party whose shares these are; 0 for clear numbers. Public constants (the bias, the

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "functions/float/clear.h"
+#include "functions/float/operation.h"
 #include "functions/float/testing/reference.h"
 #include "twopc/testing/parties.h"
 
@@ -111,30 +112,67 @@ inline Pairs random_pairs(i64 n, FloatFormat f, u64 seed = 1) {
   return pairs;
 }
 
-struct BinaryFloat {
-  void (*protocol)(ot::Party&, FloatView, FloatView, FloatFormat, FloatSpan);
-  FloatValue (*twin)(FloatValue, FloatValue, FloatFormat);
-  void (*cost)(ot::CostMeter&, i64, FloatFormat);
+template <class Shares>
+struct VectorOf;
+template <>
+struct VectorOf<FloatShares> {
+  using type = FloatVector;
+};
+template <>
+struct VectorOf<functions::RingShares> {
+  using type = twopc::testing::Words;
+};
+template <>
+struct VectorOf<functions::BitShares> {
+  using type = twopc::testing::Bits;
 };
 
-// Equality with the twin, and of bytes, depth and correlations with the cost.
-inline void expect_equals_twin(const BinaryFloat& operation, const Pairs& pairs, FloatFormat f,
+// Both parties' results of n elements; bytes, depth and correlations must equal the cost.
+template <class Result, class... Arguments, class... Vectors>
+auto results_of(const Operation<Result, Arguments...>& operation, i64 n,
+                const twopc::testing::OtKind& ot,
+                const twopc::testing::Both<Vectors>&... arguments) {
+  using Vector = typename VectorOf<Result>::type;
+  twopc::testing::Both<Vector> out{Vector(n), Vector(n)};
+  const twopc::testing::Outcome outcome = twopc::testing::run_parties(ot, [&](ot::Party& party) {
+    operation.run(party, arguments[party.rank]..., out[party.rank]);
+  });
+  twopc::testing::expect_cost_equals(outcome,
+                                     [&](ot::CostMeter& meter) { operation.cost(meter, n); });
+  return out;
+}
+
+struct UnaryFloat {
+  FloatUnary (*operation)(FloatFormat);
+  FloatValue (*twin)(FloatValue, FloatFormat);
+};
+struct BinaryFloat {
+  FloatBinary (*operation)(FloatFormat);
+  FloatValue (*twin)(FloatValue, FloatValue, FloatFormat);
+};
+
+// Equality with the twin, and of the cost.
+inline void expect_equals_twin(const UnaryFloat& tested, const Values& values, FloatFormat f,
                                const twopc::testing::OtKind& ot = {}) {
   SCOPED_TRACE(::testing::Message() << "(" << f.exponent << ", " << f.mantissa << ")");
-  const i64 n = std::ssize(pairs.a);
-  const twopc::testing::Both<FloatVector> a = share_floats(pairs.a, f, 3),
-                                          b = share_floats(pairs.b, f, 4);
-  twopc::testing::Both<FloatVector> out{FloatVector(n), FloatVector(n)};
-  const twopc::testing::Outcome outcome = twopc::testing::run_parties(ot, [&](ot::Party& party) {
-    operation.protocol(party, a[party.rank], b[party.rank], f, out[party.rank]);
-  });
-  const Values results = reconstruct_floats(out, f);
-  for (i64 i = 0; i < n; ++i) {
-    ASSERT_EQ(results[i], operation.twin(pairs.a[i], pairs.b[i], f))
+  const Values results = reconstruct_floats(
+      results_of(tested.operation(f), std::ssize(values), ot, share_floats(values, f, 3)), f);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    ASSERT_EQ(results[i], tested.twin(values[i], f)) << ::testing::PrintToString(values[i]);
+  }
+}
+
+inline void expect_equals_twin(const BinaryFloat& tested, const Pairs& pairs, FloatFormat f,
+                               const twopc::testing::OtKind& ot = {}) {
+  SCOPED_TRACE(::testing::Message() << "(" << f.exponent << ", " << f.mantissa << ")");
+  const Values results =
+      reconstruct_floats(results_of(tested.operation(f), std::ssize(pairs.a), ot,
+                                    share_floats(pairs.a, f, 3), share_floats(pairs.b, f, 4)),
+                         f);
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    ASSERT_EQ(results[i], tested.twin(pairs.a[i], pairs.b[i], f))
         << ::testing::PrintToString(pairs.a[i]) << " and " << ::testing::PrintToString(pairs.b[i]);
   }
-  twopc::testing::expect_cost_equals(outcome,
-                                     [&](ot::CostMeter& meter) { operation.cost(meter, n, f); });
 }
 
 }  // namespace privml::floating::testing
