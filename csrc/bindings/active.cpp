@@ -232,7 +232,7 @@ void define_active_session(py::module_& core, py::module_& m) {
           },
           "numbers"_a, "Makes what is missing of these numbers of correlations now.")
       .def("set_account", &ActiveSession::set_account, "account"_a,
-           "What the peer hears of this party where the two differ.")
+           "What the peer receives about this party if the two differ.")
       .def("set_tag", &ActiveSession::set_tag, "tag"_a, "The tag of what is computed from here on.")
       .def("check", &check, "The MAC check of everything opened since the last one.")
       .def("abort", &ActiveSession::abort, "cause"_a,

@@ -216,7 +216,7 @@ void define_sealed(py::module_& m) {
 
 void define_identity(py::module_& m) {
   py::class_<net::TlsIdentity>(m, "TlsIdentity",
-                               "A party's certificate, and whom it talks to under TLS 1.3.")
+                               "A party's certificate, and the names of its peers under TLS 1.3.")
       .def(py::init<const std::string&, const std::string&, const std::string&,
                     std::vector<std::string>>(),
            "authority"_a, "certificate"_a, "key"_a, "peers"_a,

@@ -155,7 +155,7 @@ void define_session(py::module_& m) {
           },
           "seconds"_a, "Both parties of a meter compute for so long.")
       .def("set_account", &TwoPartySession::set_account, "account"_a,
-           "What the peer hears of this party where the two differ, on all of these lanes.")
+           "What the peer receives about this party if the two differ, on all of these lanes.")
       .def("set_tag", &TwoPartySession::set_tag, "tag"_a,
            "The tag of what these lanes compute from here on.")
       .def("close", &TwoPartySession::close, Release())

@@ -109,26 +109,30 @@ std::pair<Shape, i64> windows_of(const py::array& x) {
   return {leading, window};
 }
 
+// (session, x [..., n], bits) -> [...]
+template <class Protocol, class Cost>
+auto over_windows(Protocol protocol, Cost cost) {
+  return [protocol, cost](TwoPartySession& session, const py::array& x, int bits) {
+    const auto in = view<u64>(x, "x");
+    const auto [leading, window] = windows_of(x);
+    Result<u64> out(session, leading);
+    session.run_divided(
+        size(out.span),
+        [&, w = window](ot::Party& party, twopc::LaneRange range) {
+          protocol(party, part(in, range, w), w, bits, part(out.span, range));
+        },
+        [&, w = window](ot::CostMeter& meter, twopc::LaneRange range) {
+          cost(meter, range.count, w, bits);
+        });
+    return out.array;
+  };
+}
+
 void define_maxima(py::module_& m) {
   m.def("maximum", binary<u64, u64, int>(&twopc::maximum, &twopc::cost_maximum), "session"_a, "a"_a,
         "b"_a, "bits"_a);
-  m.def(
-      "maximum_last",
-      [](TwoPartySession& session, const py::array& x, int bits) {
-        const auto in = view<u64>(x, "x");
-        const auto [leading, window] = windows_of(x);
-        Result<u64> out(session, leading);
-        session.run_divided(
-            size(out.span),
-            [&, w = window](ot::Party& party, twopc::LaneRange range) {
-              twopc::maximum_windows(party, part(in, range, w), w, bits, part(out.span, range));
-            },
-            [&, w = window](ot::CostMeter& meter, twopc::LaneRange range) {
-              twopc::cost_maximum_windows(meter, range.count, w, bits);
-            });
-        return out.array;
-      },
-      "session"_a, "x"_a, "bits"_a, "x [..., n] to its maxima [...]");
+  m.def("maximum_last", over_windows(&twopc::maximum_windows, &twopc::cost_maximum_windows),
+        "session"_a, "x"_a, "bits"_a, "x [..., n] to its maxima [...]");
   m.def(
       "maximum_last_one_hot",
       [](TwoPartySession& session, const py::array& x, int bits) {
@@ -148,23 +152,8 @@ void define_maxima(py::module_& m) {
         return py::make_tuple(out.array, one_hot.array);
       },
       "session"_a, "x"_a, "bits"_a, "(maxima [...], bits [..., n] at the first maximum)");
-  m.def(
-      "argmax_last",
-      [](TwoPartySession& session, const py::array& x, int bits) {
-        const auto in = view<u64>(x, "x");
-        const auto [leading, window] = windows_of(x);
-        Result<u64> index(session, leading);
-        session.run_divided(
-            size(index.span),
-            [&, w = window](ot::Party& party, twopc::LaneRange range) {
-              twopc::argmax(party, part(in, range, w), w, bits, part(index.span, range));
-            },
-            [&, w = window](ot::CostMeter& meter, twopc::LaneRange range) {
-              twopc::cost_argmax(meter, range.count, w, bits);
-            });
-        return index.array;
-      },
-      "session"_a, "x"_a, "bits"_a, "x [..., n] to the place of the first maximum, in Z_2^bits");
+  m.def("argmax_last", over_windows(&twopc::argmax, &twopc::cost_argmax), "session"_a, "x"_a,
+        "bits"_a, "x [..., n] to the place of the first maximum, in Z_2^bits");
 }
 
 void define_opening(py::module_& m) {

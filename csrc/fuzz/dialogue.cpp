@@ -16,7 +16,7 @@ Dialogue::Dialogue(Side side) : side_(std::move(side)) {
   std::array<std::exception_ptr, 2> failures;
   const auto run = [&](size_t rank) {
     try {
-      ListeningChannel channel(*channels[rank], heard_[rank]);
+      ListeningChannel channel(*channels[rank], received_[rank]);
       side_(channel, static_cast<int>(rank));
       channel.flush();
     } catch (...) {
@@ -33,7 +33,7 @@ Dialogue::Dialogue(Side side) : side_(std::move(side)) {
   }
 }
 
-Ending Dialogue::meet(int rank, Bytes script) const {
+Ending Dialogue::run_alone(int rank, Bytes script) const {
   return ending_of([&] {
     ScriptedChannel channel(script);
     side_(channel, rank);
@@ -52,16 +52,16 @@ Ending ending_of(const std::function<void()>& run) {
   return Ending::refused;
 }
 
-void meet_any(std::span<const Dialogue> dialogues, Bytes input) {
+void run_any(std::span<const Dialogue> dialogues, Bytes input) {
   if (input.empty()) return;
   const int rank = input[0] & 1;
   const bool as_they_are = (input[0] & 2) != 0;
   const Dialogue& dialogue = dialogues[(input[0] >> 2) % dialogues.size()];
   const Bytes rest = input.subspan(1);
   if (as_they_are) {
-    dialogue.meet(rank, rest);
+    dialogue.run_alone(rank, rest);
   } else {
-    dialogue.meet(rank, edited(dialogue.heard(rank), rest));
+    dialogue.run_alone(rank, edited(dialogue.received(rank), rest));
   }
 }
 

@@ -61,11 +61,11 @@ TEST_P(FuzzTargets, TakeRandomInputs) {
 TEST_P(FuzzTargets, CompleteWithAnHonestPeerAndMissItsLastByte) {
   for (const Dialogue& dialogue : GetParam().dialogues()) {
     for (const int rank : {0, 1}) {
-      Input heard = dialogue.heard(rank);
-      EXPECT_EQ(dialogue.meet(rank, heard), Ending::completed);
-      if (heard.empty()) continue;
-      heard.pop_back();
-      EXPECT_EQ(dialogue.meet(rank, heard), Ending::refused);
+      Input received = dialogue.received(rank);
+      EXPECT_EQ(dialogue.run_alone(rank, received), Ending::completed);
+      if (received.empty()) continue;
+      received.pop_back();
+      EXPECT_EQ(dialogue.run_alone(rank, received), Ending::refused);
     }
   }
 }
@@ -81,13 +81,13 @@ TEST(FuzzDialogue, PassesOnWhatAPeerMayNotCause) {
     if (length > 100) throw std::length_error("a length field was believed");
     if (length > 50) throw ProtocolError("a wrong length");
   });
-  EXPECT_EQ(dialogue.meet(1, Input{50}), Ending::completed);
-  EXPECT_EQ(dialogue.meet(1, Input{51}), Ending::refused);
-  EXPECT_EQ(dialogue.meet(1, {}), Ending::refused);
-  EXPECT_THROW(dialogue.meet(1, Input{101}), std::length_error);
-  EXPECT_THROW(meet_any({&dialogue, 1}, Input{3, 101}), std::length_error);
-  EXPECT_THROW(meet_any({&dialogue, 1}, Input{1, 0, 0, 0, 0, 0, 0xfe, 0, 0}), std::length_error);
-  EXPECT_NO_THROW(meet_any({&dialogue, 1}, Input{1, 0, 0, 0, 0, 0, 2, 0, 0}));
+  EXPECT_EQ(dialogue.run_alone(1, Input{50}), Ending::completed);
+  EXPECT_EQ(dialogue.run_alone(1, Input{51}), Ending::refused);
+  EXPECT_EQ(dialogue.run_alone(1, {}), Ending::refused);
+  EXPECT_THROW(dialogue.run_alone(1, Input{101}), std::length_error);
+  EXPECT_THROW(run_any({&dialogue, 1}, Input{3, 101}), std::length_error);
+  EXPECT_THROW(run_any({&dialogue, 1}, Input{1, 0, 0, 0, 0, 0, 0xfe, 0, 0}), std::length_error);
+  EXPECT_NO_THROW(run_any({&dialogue, 1}, Input{1, 0, 0, 0, 0, 0, 2, 0, 0}));
 }
 
 TEST(FuzzScript, ChangesWhatItIsTold) {

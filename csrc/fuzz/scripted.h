@@ -42,12 +42,13 @@ class ScriptedTransport final : public net::Transport {
 // What a channel's owner has read from it so far, in one piece.
 class ListeningChannel final : public net::Channel {
  public:
-  ListeningChannel(net::Channel& inner, std::vector<u8>& heard) : inner_(inner), heard_(heard) {}
+  ListeningChannel(net::Channel& inner, std::vector<u8>& received)
+      : inner_(inner), received_(received) {}
 
   void write(Bytes bytes) override { inner_.write(bytes); }
   void read(MutableBytes bytes) override {
     inner_.read(bytes);
-    heard_.insert(heard_.end(), bytes.begin(), bytes.end());
+    received_.insert(received_.end(), bytes.begin(), bytes.end());
   }
   void flush() override { inner_.flush(); }
   net::Traffic traffic() const override { return inner_.traffic(); }
@@ -57,7 +58,7 @@ class ListeningChannel final : public net::Channel {
 
  private:
   net::Channel& inner_;
-  std::vector<u8>& heard_;
+  std::vector<u8>& received_;
 };
 
 // `script` with at most 64 changes, eight bytes each: what (change a bit pattern, overwrite with a

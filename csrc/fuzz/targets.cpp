@@ -10,7 +10,7 @@ std::span<const Dialogue> no_dialogues() { return {}; }
 
 template <auto dialogues>
 void meet_one(Bytes input) {
-  meet_any(dialogues(), input);
+  run_any(dialogues(), input);
 }
 
 template <auto dialogues>

@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kChangeBytes = 6;
 constexpr size_t kPiece = 16384;
 constexpr int kMostTurns = 64;
-constexpr std::array<u8, 5> kSaid{'h', 'e', 'l', 'l', 'o'};
+constexpr std::array<u8, 5> kMessage{'h', 'e', 'l', 'l', 'o'};
 
 struct Pair {
   std::array<int, 2> ends;
@@ -83,21 +83,21 @@ struct Line {
   }
 };
 
-// One party: shakes hands, sends a greeting and reads one.
+// One party: shakes hands, sends a message and reads one.
 struct Party {
   std::unique_ptr<net::SocketStream> stream;
-  bool dead = false, ready = false, said = false;
-  std::vector<u8> heard;
+  bool dead = false, ready = false, sent = false;
+  std::vector<u8> received;
 
   void advance() {
     if (dead) return;
     dead = ending_of([&] {
              if (!ready) ready = stream->prepare() == 0;
              if (!ready) return;
-             if (!said) said = stream->send_some({}, kSaid) == static_cast<i64>(kSaid.size());
+             if (!sent) sent = stream->send_some({}, kMessage) == static_cast<i64>(kMessage.size());
              std::array<u8, 64> piece;
              const i64 n = stream->receive_some(piece);
-             if (n > 0) heard.insert(heard.end(), piece.begin(), piece.begin() + n);
+             if (n > 0) received.insert(received.end(), piece.begin(), piece.begin() + n);
              if (n < 0) throw PeerDisconnected("the stream has ended");
            }) == Ending::refused;
   }
@@ -136,12 +136,12 @@ void run_tls(Bytes input) {
     still = moved ? 0 : still + 1;
   }
   for (const Party& party : parties) {
-    const bool whole = party.heard.size() <= kSaid.size() &&
-                       std::equal(party.heard.begin(), party.heard.end(), kSaid.begin());
+    const bool whole = party.received.size() <= kMessage.size() &&
+                       std::equal(party.received.begin(), party.received.end(), kMessage.begin());
     if (!whole) throw std::logic_error("TLS let changed bytes through");
   }
   const bool unchanged = line.changes.size() < kChangeBytes;
-  if (unchanged && (parties[0].heard.empty() || parties[1].heard.empty()))
+  if (unchanged && (parties[0].received.empty() || parties[1].received.empty()))
     throw std::logic_error("TLS refuses an honest peer");
 }
 

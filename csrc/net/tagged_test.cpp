@@ -83,11 +83,11 @@ TEST(Tagged, BothEndsHearWhatTheOtherComputes) {
   b.begin(2, "a product");
   send(*a.channel, 3);
   send(*b.channel, 4);
-  std::string heard;
-  std::thread peer([&, &b = b] { heard = differs_with(*b.channel); });
+  std::string report;
+  std::thread peer([&, &b = b] { report = differs_with(*b.channel); });
   EXPECT_EQ(differs_with(*a.channel), "differs\na product\n");
   peer.join();
-  EXPECT_EQ(heard, "differs\nan addition\n");
+  EXPECT_EQ(report, "differs\nan addition\n");
 }
 
 TEST(Tagged, AReaderAloneHearsIt) {
@@ -95,11 +95,11 @@ TEST(Tagged, AReaderAloneHearsIt) {
   a.begin(1, "an addition");
   b.begin(2, "a product");
   send(*a.channel, 3);
-  std::string heard;
-  std::thread peer([&, &b = b] { heard = differs_with(*b.channel); });
+  std::string report;
+  std::thread peer([&, &b = b] { report = differs_with(*b.channel); });
   EXPECT_EQ(differs_with(*a.channel), "differs\na product\n");
   peer.join();
-  EXPECT_EQ(heard, "differs\nan addition\n");
+  EXPECT_EQ(report, "differs\nan addition\n");
 }
 
 TEST(Tagged, TheRestOfAFrameBelongsToItsTag) {
@@ -121,11 +121,11 @@ TEST(Tagged, PartiesThatWaitForEachOtherHearWhy) {
   b.channel->set_deadline(200ms);
   a.begin(1, "an addition");
   b.begin(2, "a product");
-  std::string heard;
-  std::thread peer([&, &b = b] { heard = differs_with(*b.channel); });
+  std::string report;
+  std::thread peer([&, &b = b] { report = differs_with(*b.channel); });
   EXPECT_EQ(differs_with(*a.channel), "stalled\na product\n");
   peer.join();
-  EXPECT_EQ(heard, "stalled\nan addition\n");
+  EXPECT_EQ(report, "stalled\nan addition\n");
 }
 
 TEST(Tagged, APeerThatIsGoneIsGone) {
@@ -139,11 +139,11 @@ TEST(Tagged, ACauseIsHeardAndAnswered) {
   const auto [a, b] = tagged_pair();
   a.begin(1, "step");
   b.begin(1, "step");
-  std::string heard;
-  std::thread peer([&, &b = b] { heard = differs_with(*b.channel); });
+  std::string report;
+  std::thread peer([&, &b = b] { report = differs_with(*b.channel); });
   a.tags().report("party 2 does something else", std::chrono::seconds{10});
   peer.join();
-  EXPECT_EQ(heard, "party 2 does something else\nstep\n");
+  EXPECT_EQ(report, "party 2 does something else\nstep\n");
 }
 
 TEST(Tagged, AnAccountIsRefusedWithoutTags) {

@@ -75,7 +75,7 @@ void TcpTransport::send(Bytes header, Bytes payload, Milliseconds deadline) {
   auto end = Clock::now() + deadline;
   prepare(end, deadline);
   while (parts[0].size() + parts[1].size() > 0) {
-    if (closed_) throw_gone();
+    if (closed_) throw_disconnected();
     const i64 n = stream_->send_some(parts[0], parts[1]);
     if (n > 0) {
       drop_front(parts, static_cast<size_t>(n));
@@ -89,7 +89,7 @@ void TcpTransport::send(Bytes header, Bytes payload, Milliseconds deadline) {
         wait_for(POLLIN | POLLOUT, end, deadline);
       }
     } else {
-      throw_gone();
+      throw_disconnected();
     }
   }
 }
@@ -98,11 +98,11 @@ void TcpTransport::receive(MutableBytes bytes, Milliseconds deadline) {
   const auto end = Clock::now() + deadline;
   prepare(end, deadline);
   while (!bytes.empty()) {
-    if (closed_) throw_gone();
+    if (closed_) throw_disconnected();
     size_t n = take_buffered(bytes);
     if (n == 0 && bytes.size() >= kReadAhead) {
       const i64 received = stream_->receive_some(bytes);
-      if (received < 0) throw_gone();
+      if (received < 0) throw_disconnected();
       n = static_cast<size_t>(received);
     } else if (n == 0 && fill_buffer(kReadAhead)) {
       continue;
@@ -124,7 +124,7 @@ bool TcpTransport::peer_closed() const {
 
 void TcpTransport::prepare(TimePoint end, Milliseconds deadline) {
   while (!ready_) {
-    if (closed_) throw_gone();
+    if (closed_) throw_disconnected();
     const short events = stream_->prepare();
     ready_ = events == 0;
     if (!ready_) wait_for(events, end, deadline);
@@ -146,7 +146,7 @@ bool TcpTransport::fill_buffer(size_t at_most) {
   buffered_.resize(before + at_most);
   const i64 n = stream_->receive_some({buffered_.data() + before, at_most});
   buffered_.resize(before + static_cast<size_t>(std::max<i64>(n, 0)));
-  if (n < 0) throw_gone();
+  if (n < 0) throw_disconnected();
   return n > 0;
 }
 
@@ -163,7 +163,7 @@ void TcpTransport::wait_for(short events, TimePoint end, Milliseconds deadline) 
     throw PeerDisconnected("no answer from peer " + peer_ + " within " + duration_text(deadline));
 }
 
-void TcpTransport::throw_gone() const {
+void TcpTransport::throw_disconnected() const {
   throw PeerDisconnected(closed_ ? "this side closed the connection to " + peer_
                                  : "peer " + peer_ + " closed the connection");
 }

@@ -39,7 +39,7 @@ class TcpTransport final : public Transport {
   bool fill_buffer(size_t at_most);
   size_t take_buffered(MutableBytes bytes);
   void wait_for(short events, TimePoint end, std::chrono::milliseconds deadline);
-  [[noreturn]] void throw_gone() const;
+  [[noreturn]] void throw_disconnected() const;
 
   int socket_;
   std::unique_ptr<SocketStream> stream_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // When messages arrive on a link of a given delay and bandwidth, for meters: seconds since the
-// session began, by party, beside the count of messages. Computing is added by whoever knows it.
+// session began, by party, beside the count of messages. Computing is added by callers that know
+// it.
 #pragma once
 
 #include <algorithm>

@@ -19,8 +19,8 @@ void announce_missing(Party& party, i64 as_sender, i64 as_receiver) {
   const Refill::Counts missing{missing_correlations(as_sender, send, granularity),
                                missing_correlations(as_receiver, receive, granularity)};
   if (missing[0] == 0 && missing[1] == 0) return;
-  const PhaseCount& book = party.ledger.phases[static_cast<int>(Phase::preprocess)];
-  party.refill->announce(missing, {party.channel.traffic().depth, book.depth});
+  const PhaseCount& phase = party.ledger.phases[static_cast<int>(Phase::preprocess)];
+  party.refill->announce(missing, {party.channel.traffic().depth, phase.depth});
 }
 
 void reserve_from_refill(Party& party, i64 as_sender, i64 as_receiver) {
@@ -29,12 +29,12 @@ void reserve_from_refill(Party& party, i64 as_sender, i64 as_receiver) {
   announce_missing(party, as_sender, as_receiver);
   // The peer may need what is still queued to get to where it announces the same.
   party.channel.flush();
-  PhaseCount& book = party.ledger.phases[static_cast<int>(Phase::preprocess)];
-  const PathClock now{party.channel.traffic().depth, book.depth};
+  PhaseCount& phase = party.ledger.phases[static_cast<int>(Phase::preprocess)];
+  const PathClock now{party.channel.traffic().depth, phase.depth};
   const PathClock then = std::max(now, party.refill->wait_for({as_sender, as_receiver}));
   party.channel.set_depth(then.depth);
-  book.depth = then.preprocess;
-  book.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  phase.depth = then.preprocess;
+  phase.seconds += std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 // What is in stock leaves first, so that the store need not hold it beside an extension's output.
@@ -77,11 +77,11 @@ void reserve(Party& party, i64 as_sender, i64 as_receiver) {
   receiver.make_room(receive);
   extend_both(sender, receiver, send, receive);
   const net::Traffic after = party.channel.traffic();
-  PhaseCount& book = party.ledger.phases[static_cast<int>(Phase::preprocess)];
-  book.sent += after.sent - before.sent;
-  book.received += after.received - before.received;
-  book.depth += after.depth - before.depth;
-  book.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  PhaseCount& phase = party.ledger.phases[static_cast<int>(Phase::preprocess)];
+  phase.sent += after.sent - before.sent;
+  phase.received += after.received - before.received;
+  phase.depth += after.depth - before.depth;
+  phase.seconds += std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 void draw_as_sender(Party& party, crypto::Block* out, i64 count) {

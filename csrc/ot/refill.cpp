@@ -101,7 +101,7 @@ void Refill::expect_sound() const {
 }
 
 // Someone waits, or stock is low.
-bool Refill::may_go_on() const {
+bool Refill::may_continue() const {
   if (made_[kSends] < wanted_[kSends] || made_[kReceives] < wanted_[kReceives]) return true;
   return std::max(made_[kSends] - drawn_[kSends], made_[kReceives] - drawn_[kReceives]) < most_;
 }
@@ -150,7 +150,7 @@ void Refill::make() {
                        [&](i64 to_send, i64 to_receive) {
                          {
                            std::unique_lock lock(mutex_);
-                           changed_.wait(lock, [&] { return ending_ || may_go_on(); });
+                           changed_.wait(lock, [&] { return ending_ || may_continue(); });
                            ended = ended || ending_;
                          }
                          if (!ended) extend({to_send, to_receive});

@@ -7,12 +7,11 @@
 //            make. It pauses while a full stock waits to be drawn and nobody waits for more; an
 //            announced demand always ends the pause at both parties.
 // Depth      an announcement carries the clock of the party that makes it, an extension's
-//            correlations that of its last message, and who draws them goes on from there.
-// Errors     a check that fails, or bytes that the protocol does not allow, are told to
-// `on_failure`
-//            by the refill's thread at once, and every call from then on throws the error, however
+//            correlations that of its last message; whatever draws them continues from it.
+// Errors     a check that fails, or bytes that the protocol does not allow, go to `on_failure` at
+//            once, on the refill's thread, and every call from then on throws the error, however
 //            much is in stock: it has the offset that the peer may know parts of. A connection that
-//            is lost is thrown only to who waits for what will not come, for a peer that has all
+//            is lost is thrown only to a caller that waits in vain, for a peer that has all
 //            that it needs closes first.
 #pragma once
 
@@ -69,7 +68,7 @@ class Refill {
   void make();
   void end_with(std::exception_ptr& kind);
   void expect_sound() const;
-  bool may_go_on() const;
+  bool may_continue() const;
   void extend(Counts counts);
 
   net::Channel& channel_;

@@ -177,11 +177,11 @@ std::unique_ptr<PartyResources> make_party_resources(net::Channel& channel, int 
                    : ideal  ? ideal_resources(channel, rank, *config.test_seed, prg)
                             : resources_of(channel, rank, config, prg);
   const net::Traffic after = channel.traffic();
-  PhaseCount& book = resources->party().ledger.phases[static_cast<int>(Phase::setup)];
-  book.sent = after.sent - before.sent;
-  book.received = after.received - before.received;
-  book.depth = after.depth - before.depth;
-  book.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  PhaseCount& phase = resources->party().ledger.phases[static_cast<int>(Phase::setup)];
+  phase.sent = after.sent - before.sent;
+  phase.received = after.received - before.received;
+  phase.depth = after.depth - before.depth;
+  phase.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return resources;
 }
 

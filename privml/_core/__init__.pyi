@@ -169,7 +169,7 @@ class SealedMessages:
 
 class TlsIdentity:
     """
-    A party's certificate, and whom it talks to under TLS 1.3.
+    A party's certificate, and the names of its peers under TLS 1.3.
     """
     def __init__(self, authority: str, certificate: str, key: str, peers: collections.abc.Sequence[str]) -> None:
         """
@@ -257,7 +257,7 @@ class TwoPartySession:
         """
     def set_account(self, account: Account) -> None:
         """
-        What the peer hears of this party where the two differ, on all of these lanes.
+        What the peer receives about this party if the two differ, on all of these lanes.
         """
     def set_chunk_factor(self, factor: int) -> None:
         """
@@ -360,7 +360,7 @@ class ActiveSession:
         """
     def set_account(self, account: Account) -> None:
         """
-        What the peer hears of this party where the two differ.
+        What the peer receives about this party if the two differ.
         """
     def set_tag(self, tag: int) -> None:
         """

@@ -14,16 +14,16 @@ template <class Body>
 void in_preprocessing(ot::Party& party, Body&& body) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
-  ot::PhaseCount& book = party.ledger.phases[static_cast<int>(ot::Phase::preprocess)];
+  ot::PhaseCount& phase = party.ledger.phases[static_cast<int>(ot::Phase::preprocess)];
   const net::Traffic before = party.channel.traffic();
-  const ot::PhaseCount booked = book;
+  const ot::PhaseCount booked = phase;
   body();
   party.channel.flush();
   const net::Traffic after = party.channel.traffic();
-  book.sent = booked.sent + after.sent - before.sent;
-  book.received = booked.received + after.received - before.received;
-  book.depth = booked.depth + after.depth - before.depth;
-  book.seconds = booked.seconds + std::chrono::duration<double>(Clock::now() - start).count();
+  phase.sent = booked.sent + after.sent - before.sent;
+  phase.received = booked.received + after.received - before.received;
+  phase.depth = booked.depth + after.depth - before.depth;
+  phase.seconds = booked.seconds + std::chrono::duration<double>(Clock::now() - start).count();
 }
 
 template <class Body>

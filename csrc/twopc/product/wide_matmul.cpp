@@ -42,11 +42,11 @@ Digest digest_of(const WideSession& session, int owner, size_t set) {
 }
 
 // Public halves follow from both parties' nonces.
-void greet(ot::Party& party, WideSession& session) {
+void agree_on_digest(ot::Party& party, WideSession& session) {
   session.digest =
       agree(party, {0, {}, {}, {reinterpret_cast<const u8*>(kPurpose.data()), kPurpose.size()}});
   session.prg = std::make_unique<crypto::Prg>(party.prg.next_block());
-  session.greeted = true;
+  session.agreed = true;
 }
 
 using States = std::array<WideKeyState, 2>;  // of the keys that a plan's sides use, by owner
@@ -313,8 +313,8 @@ void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& prod
              std::ssize(y) == (has_y ? product.batch * inner * columns : 0) &&
              std::ssize(out) == product.batch * rows * columns,
          "lattice: an operand does not match the shape");
-  expect(!session.greeted || session.prg, "lattice: these keys are of a meter");
-  if (!session.greeted) greet(party, session);
+  expect(!session.agreed || session.prg, "lattice: these keys are of a meter");
+  if (!session.agreed) agree_on_digest(party, session);
   States before;
   for (const int owner : {0, 1}) before[owner] = session.states[owner][plan.sides[owner].set];
   advance(session, plan);
@@ -353,8 +353,8 @@ void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& prod
 
 void cost_wide_matmul(ot::CostMeter& meter, WideSession& session, const WideProduct& product) {
   const WidePlan plan = plan_for(session, product);
-  if (!session.greeted) meter.exchange(kAgreementBytes, kAgreementBytes);
-  session.greeted = true;
+  if (!session.agreed) meter.exchange(kAgreementBytes, kAgreementBytes);
+  session.agreed = true;
   constexpr i64 kTag = sizeof(crypto::Block);
   std::array<i64, 2> up{kTag, kTag}, down{};
   i64 numbers = 0;

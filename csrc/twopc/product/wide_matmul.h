@@ -41,7 +41,7 @@ struct WideSession {
     std::unique_ptr<lattice::WideKeys> keys = nullptr;       // at the other party
   };
   std::array<WideKeyStates, 2> states{};  // by the party that encrypts
-  bool greeted = false;
+  bool agreed = false;
   // Since the first product:
   lattice::Digest digest{};  // that the keys' own ones come from
   std::unique_ptr<crypto::Prg> prg = nullptr;
