@@ -124,10 +124,10 @@ def figures(queries: Sequence[Query], name: str) -> dict[str, Any]:
     found = {method: each for method, each in zip(methods, rest.round(15).tolist(), strict=True) if any(each)}
     found["other"] = [statistics.median([a for a, _ in rest if a > 0]), 0.0]
     counts = [[1, query.nodes] for query in queries]
-    greeting, step = solved(counts, [unphased(query.record) for query in queries]).round(9).tolist()
+    handshake, step = solved(counts, [unphased(query.record) for query in queries]).round(9).tolist()
     told(name, places, np.array(rows) @ weights, seconds)
     return {
-        "hop": hop, "delayed": delayed(queries), "layer": layer, "greeting": greeting, "step": step,
+        "hop": hop, "delayed": delayed(queries), "layer": layer, "handshake": handshake, "step": step,
         "setup": setup(queries), "making": making(queries), "calls": found,
     }  # fmt: skip
 

@@ -156,7 +156,7 @@ def filled(numbers: dict[str, Any], times: Times) -> dict[str, Any]:
 
 
 def summary(config: DictConfig, times: Times) -> str:
-    parts = f"greeting {times.greeting:.3f}, set-up {times.setup:.3f}, correlations {times.preprocess:.3f}"
+    parts = f"handshake {times.handshake:.3f}, set-up {times.setup:.3f}, correlations {times.preprocess:.3f}"
     source = (
         "from figures of a reference machine; calibrate=missing measures this one" if times.estimated else "measured"
     )

@@ -42,7 +42,7 @@ class Backend(abc.ABC):
     ``floats``: whether it computes with floats; ``transfers``: whether it makes correlations by a provider that is
     chosen, ``security``: those of one security alone; ``lanes``: whether it has several; ``by_kind``: whether
     correlations are of many kinds, each with a time of its own; ``stores``: how they come from a store, if they can;
-    ``greeting_hops``: one-way messages in sequence before a query's set-up.
+    ``handshake_hops``: one-way messages in sequence before a query's set-up.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Backend(abc.ABC):
     lanes: bool = False
     stores: Stores | None = None
     by_kind: bool = False
-    greeting_hops: int = 4  # hello, then what the query is about, asked and answered
+    handshake_hops: int = 4  # hello, then what the query is about, asked and answered
 
     @property
     def dealt(self) -> bool:

@@ -52,8 +52,8 @@ class _Abandoned(BaseException):
     """Ends a node that waits for an answer that will not come."""
 
 
-class _Turns:
-    """The computation of one node, in turns with the scheduler: each side waits while the other one works.
+class _Coroutine:
+    """The computation of one node, which alternates with the scheduler: each waits while the other one works.
 
     ``request``: what the node waits for now; None once it has ``ended``."""
 
@@ -70,14 +70,14 @@ class _Turns:
         self._outcome: Future[Any] = threads.submit(contextvars.copy_context().run, self._body, compute)
         self._wait()
 
-    def go_on(self, result: Any) -> None:
+    def resume(self, result: Any) -> None:
         self._answers.put(result)
         self._wait()
 
     def abandon(self) -> None:
         """Refuses every request, the one under way included, until the computation has ended."""
         while not self.ended:
-            self.go_on(_Abandoned())
+            self.resume(_Abandoned())
 
     def check(self) -> None:
         """Raises the error that has ended the computation, if any."""
@@ -113,8 +113,8 @@ class _Batched:
         self._urgency = {node: (-ways[node], place) for place, node in enumerate(run.graph.nodes)}
         self._missing = {node: len(node.all_input_nodes) for node in run.graph.nodes}
         self._ready: deque[fx.Node] = deque()
-        self._open: list[_Turns] = []
-        self._turn: _Turns | None = None  # the node that computes now
+        self._open: list[_Coroutine] = []
+        self._running: _Coroutine | None = None  # the node that computes now
 
     def compute_all(self) -> None:
         for node in self._run.graph.nodes:
@@ -126,36 +126,36 @@ class _Batched:
         try:
             while self._ready or self._open:
                 if self._ready and len(self._open) < _MOST_OPEN:
-                    turns = _Turns(self._ready.popleft())
-                    self._open.append(turns)
-                    self._let(turns, turns.begin, threads, self._computation(turns.node))
+                    coroutine = _Coroutine(self._ready.popleft())
+                    self._open.append(coroutine)
+                    self._let(coroutine, coroutine.begin, threads, self._computation(coroutine.node))
                 else:
                     self._answer()
         finally:
-            for turns in self._open:  # after an error
-                self._turn = turns
-                turns.abandon()
-            self._turn = None
+            for coroutine in self._open:  # after an error
+                self._running = coroutine
+                coroutine.abandon()
+            self._running = None
             threads.shutdown()
 
     def ask(self, request: Call) -> Any:
         """The result of a request of the node that computes now."""
-        if self._turn is None:  # a by-product that is asked for after the run
+        if self._running is None:  # a by-product that is asked for after the run
             return answer(self.engine, [request])[0]
-        return self._turn.ask(request)
+        return self._running.ask(request)
 
     def _computation(self, node: fx.Node) -> Callable[[], Any]:
         return lambda: self._run.compute(node, booked=False)
 
-    def _let(self, turns: _Turns, compute: Callable[..., None], *given: Any) -> None:
+    def _let(self, coroutine: _Coroutine, compute: Callable[..., None], *given: Any) -> None:
         """Lets a node compute until it waits again or has ended."""
-        self._turn = turns
+        self._running = coroutine
         compute(*given)
-        self._turn = None
-        if turns.ended:
-            self._open.remove(turns)
-            turns.check()
-            self._ended(turns.node)
+        self._running = None
+        if coroutine.ended:
+            self._open.remove(coroutine)
+            coroutine.check()
+            self._ended(coroutine.node)
 
     def _ended(self, node: fx.Node) -> None:
         for user in node.users:
@@ -165,16 +165,16 @@ class _Batched:
 
     def _answer(self) -> None:
         """Answers the most urgent request and all that can join it, and lets their nodes go on."""
-        first = min(self._open, key=lambda turns: self._urgency[turns.node])
-        chosen = [turns for turns in self._open if _joins(turns.request, first.request)]
-        chosen.sort(key=lambda turns: self._urgency[turns.node][1])
-        requests = [turns.request for turns in chosen]
+        first = min(self._open, key=lambda coroutine: self._urgency[coroutine.node])
+        chosen = [coroutine for coroutine in self._open if _joins(coroutine.request, first.request)]
+        chosen.sort(key=lambda coroutine: self._urgency[coroutine.node][1])
+        requests = [coroutine.request for coroutine in chosen]
         name = first.request.name
-        nodes = [first.node, *(turns.node for turns in chosen if turns is not first)]
+        nodes = [first.node, *(coroutine.node for coroutine in chosen if coroutine is not first)]
         with self._run.step(f"{name} for {operation_of(first.node)}", nodes, name):
             results = answer(self.engine, requests)
-        for turns, result in zip(chosen, results, strict=True):
-            self._let(turns, turns.go_on, result)
+        for coroutine, result in zip(chosen, results, strict=True):
+            self._let(coroutine, coroutine.resume, result)
 
 
 def _joins(call: Call, first: Call) -> bool:

@@ -42,8 +42,8 @@ def setup(spec: SessionSpec) -> str:
     return f"{prefix(spec)}/setup/{transfers_of(spec)}"
 
 
-def greeting(spec: SessionSpec) -> str:
-    return f"{prefix(spec)}/greeting"
+def handshake(spec: SessionSpec) -> str:
+    return f"{prefix(spec)}/handshake"
 
 
 def step(spec: SessionSpec) -> str:
@@ -83,7 +83,7 @@ def planning(spec: SessionSpec, program: str, shapes: Sequence[Sequence[int]]) -
 @dataclass(slots=True)
 class Calibration:
     """Seconds by name: of calls, of the set-up, of making a correlation or an item, of a party's counting; and from
-    ``reference`` of the greeting, of a graph's node beside its calls, and of what a message takes beyond its link."""
+    ``reference`` of the handshake, of a graph's node beside its calls, and of what a message takes beyond its link."""
 
     path: Path
     seconds: dict[str, float] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Calibration:
 
     def knows(self, spec: SessionSpec, calls: Iterable[Call], demand: Demand = NOTHING) -> bool:
         """Whether times can be predicted of a query of these calls that draws ``demand``."""
-        names = (setup(spec), greeting(spec), step(spec), hop(spec, False), hop(spec, True))
+        names = (setup(spec), handshake(spec), step(spec), hop(spec, False), hop(spec, True))
         measured = not self.missing(spec, calls) and not self.missing_items(spec, demand)
         return measured and all(name in self.seconds for name in names)
 

@@ -3,7 +3,7 @@
 one takes to make correlations.
 
 ``reference_times.json`` has, by engine, what least squares find in the measured queries of the zoo: seconds of a
-message (``hop``; ``delayed`` on a link that makes parties wait), of a layer, of the greeting and of each node of the
+message (``hop``; ``delayed`` on a link that makes parties wait), of a layer, of the handshake and of each node of the
 graph (``step``), of the set-up and of making a transfer, by its source, or where correlations are of many kinds of a
 byte sent to make them; and for each call those of a byte of its messages and of a product (``Sample.products``). What
 ciphertexts compute comes from the engine, which chooses between forms of a product by it (``Sample.computing``).
@@ -94,7 +94,7 @@ def estimated(calibration: Calibration, spec: SessionSpec, calls: Iterable[Call]
     own, slower, ot = figures()[spec.engine.engine], speed(calibration), spec.ot
     seconds = {
         names.setup(spec): own["setup"][ot.provider if spec.backend.transfers else "none"],
-        names.greeting(spec): own["greeting"],
+        names.handshake(spec): own["handshake"],
         names.step(spec): own["step"],
         names.layer(spec): own["layer"],
         names.hop(spec, False): own["hop"],

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from privml.engines.demands import NOTHING
-from privml.measure.calibration import Calibration, correlation, greeting, hop, layer, planning, setup, step
+from privml.measure.calibration import Calibration, correlation, handshake, hop, layer, planning, setup, step
 from privml.measure.calls import Call, Watch, Watched
 from privml.program import Program
 from privml.session.ledger import Ledger, PhaseCount, Snapshot
@@ -22,11 +22,11 @@ from privml.spec import LinkProfile, SessionSpec
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of a query by phase; ``greeting``: hello, both parties' own planning, and what they do for each node of
+    """Seconds of a query by phase; ``handshake``: hello, both parties' own planning, and what they do for each node of
     the graph beside its calls. ``nodes``: online, by layer. ``estimated``: from figures of another machine."""
 
     ledger: Ledger
-    greeting: float
+    handshake: float
     setup: float
     preprocess: float
     online: float
@@ -35,7 +35,7 @@ class Times:
 
     @property
     def seconds(self) -> float:
-        return self.greeting + self.setup + self.preprocess + self.online
+        return self.handshake + self.setup + self.preprocess + self.online
 
 
 def cost_of(program: Program, shapes: Sequence[Sequence[int]], spec: SessionSpec, rank: int) -> Ledger:
@@ -103,7 +103,7 @@ def times_of(
     watch.begin()
     ledger = program.metered(Watched(engine, watch), *shapes, on_node=on_node)
     watch.tick(engine)
-    before = calibration.seconds.get(greeting(spec), 0.0) + backend.greeting_hops * link.delay_ms / 1000
+    before = calibration.seconds.get(handshake(spec), 0.0) + backend.handshake_hops * link.delay_ms / 1000
     before += len(program.graph.nodes) * calibration.seconds.get(step(spec), 0.0)
     # Both parties count what the query draws, side by side.
     before += calibration.seconds.get(planning(spec, program.hash, shapes), 0.0)

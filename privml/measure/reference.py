@@ -2,7 +2,7 @@
 """Reference queries between real parties, compared with their prediction: they show what single calls do not.
 
 A party that has waited goes on more slowly than one in a row of calls, and a shaped channel wakes it a little late;
-what the layers of a query take beyond their prediction is spread over its messages. The rest is the greeting, and work
+what the layers of a query take beyond their prediction is spread over its messages. The rest is the handshake, and work
 for each node of the graph: two queries of different depth tell them apart.
 """
 
@@ -19,7 +19,7 @@ import torch
 
 from privml.engines.demands import NOTHING, Demand
 from privml.graph.file import write_program
-from privml.measure.calibration import Calibration, greeting, hop, planning, step
+from privml.measure.calibration import Calibration, handshake, hop, planning, step
 from privml.measure.calls import Call
 from privml.measure.launch import SECONDS_TO_MEASURE, SERVICE, Parties, PartyReport, launch
 from privml.measure.predict import Times, calls_of, demand_of, times_of
@@ -49,7 +49,7 @@ def calibrate(calibration: Calibration, spec: SessionSpec, calls: Sequence[Call]
     calibration.complete(spec, calls, demand)
     if step(spec) in calibration.seconds:
         return
-    for name in (greeting(spec), hop(spec, False), hop(spec, True)):
+    for name in (handshake(spec), hop(spec, False), hop(spec, True)):
         calibration.seconds.pop(name, None)  # of an attempt that did not come to its end
     rest: list[tuple[int, float]] = []
     still = _linked(spec, LinkProfile())
@@ -67,7 +67,7 @@ def calibrate(calibration: Calibration, spec: SessionSpec, calls: Sequence[Call]
         rest.append((len(program.graph.nodes), seconds - predicted))
     (many, deep), (few, flat) = rest
     each = min(max(deep - flat, 0.0) / (many - few), max(flat, 0.0) / few)
-    calibration.seconds[greeting(spec)] = max(flat - few * each, 0.0)
+    calibration.seconds[handshake(spec)] = max(flat - few * each, 0.0)
     calibration.seconds[step(spec)] = each
     calibration.save()
 

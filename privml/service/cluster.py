@@ -112,9 +112,9 @@ class ClusterServer(SessionServer[ClientRequest]):
     def receive(self, channel: _core.Channel) -> Callable[[], None]:
         if channel.read(len(MAGIC)) != MAGIC:
             raise ProtocolError("its first bytes are not a hello")
-        greeting = receive_hello(channel, self.settings.hello(0, "server"), greeted=True)
-        token = session_token(greeting.ours, greeting.theirs)
-        return partial(self._redirect, ClientRequest(Link(channel), greeting, token, channel.peer_name, 0.0))
+        handshake = receive_hello(channel, self.settings.hello(0, "server"), magic_read=True)
+        token = session_token(handshake.ours, handshake.theirs)
+        return partial(self._redirect, ClientRequest(Link(channel), handshake, token, channel.peer_name, 0.0))
 
     def _redirect(self, client: ClientRequest) -> None:
         address = None if self.closing else self._cluster.choose()

@@ -26,7 +26,7 @@ from privml.session.agreement import Fields, agree
 from privml.session.connect import accept_peer
 from privml.session.connections import Link, listening, reach
 from privml.session.dealer import AHEAD, PATIENCE, dealer_opener
-from privml.session.handshake import DEALER, Greeting
+from privml.session.handshake import DEALER, Handshake
 from privml.session.identity import accept_options, check_addresses, connect_options
 from privml.session.ledger import NodeRecord, Snapshot
 from privml.session.preprocessing import JointWriter, Stopped
@@ -169,7 +169,7 @@ def preprocess(
     rank = SERVER if listen is not None else CLIENT
     settings = order.settings
     address = listen or server or ""
-    deadline, on_wait, greeting = order.spec.deadline, order.spec.on_wait, None
+    deadline, on_wait, handshake = order.spec.deadline, order.spec.on_wait, None
     check_addresses(order.spec, address, dealer)
     away = (accept_options if listen is not None else connect_options)(order.spec, 1 - rank)
     order = _with_products(order, rank)
@@ -181,14 +181,14 @@ def preprocess(
         with listening(listen) as listener:
             if on_listening is not None:
                 on_listening(listener.port)
-            channel, greeting = accept_peer(listener, partial(settings.hello, rank, ROLE), deadline, on_wait, away)
+            channel, handshake = accept_peer(listener, partial(settings.hello, rank, ROLE), deadline, on_wait, away)
             link = Link(channel, join)
     else:
         link = Link(reach(address, deadline, on_wait, away), join)
-    return interruptible(link, partial(_make, link, rank, order, progress, greeting))
+    return interruptible(link, partial(_make, link, rank, order, progress, handshake))
 
 
-def _make(link: Link, rank: int, order: Order, progress: Progress | None, greeting: Greeting | None) -> Made:
+def _make(link: Link, rank: int, order: Order, progress: Progress | None, handshake: Handshake | None) -> Made:
     start, settings = time.monotonic(), order.settings
     channel = link.channels[0]
     settled: list[tuple[str, Order, tuple[Any, ...]]] = []
@@ -198,7 +198,7 @@ def _make(link: Link, rank: int, order: Order, progress: Progress | None, greeti
         agreed = settled[0][1]
         return engine_opener(replace(settings, spec=replace(settings.spec, ot=agreed.ot)), asked_of_dealer(agreed))
 
-    with open_session(link, rank, settings, ROLE, agree=settle, greeting=greeting) as session:
+    with open_session(link, rank, settings, ROLE, agree=settle, handshake=handshake) as session:
         name, order, products = settled[0]
         header = order.header(rank, name, products)
         check_space(order.folder, header)

@@ -41,7 +41,7 @@ from privml.service.session_worker import Answered, SessionClosing, answer_queri
 from privml.service.sessions import SessionServer
 from privml.session.connections import Joiner, Link, listening
 from privml.session.dealer import dealer_opener
-from privml.session.handshake import DEALER, MAGIC, Greeting, answer_busy, receive_hello
+from privml.session.handshake import DEALER, MAGIC, Handshake, answer_busy, receive_hello
 from privml.session.identity import check_addresses, connect_options
 from privml.session.lanes import LANE_MAGIC, PendingLanes, session_name, session_token
 from privml.session.ledger import PHASES, Snapshot
@@ -132,7 +132,7 @@ class ClientRequest:
     ``on_close``: what else ends with its connections."""
 
     link: Link
-    greeting: Greeting
+    handshake: Handshake
     token: bytes
     peer: str
     since: float
@@ -204,10 +204,10 @@ class Server(SessionServer[ClientRequest]):
             return self._pending_lanes.receive(channel)
         if magic != MAGIC:
             raise ProtocolError("its first bytes are neither a hello nor those of a further connection")
-        greeting = receive_hello(channel, self._service.settings.hello(0, "server"), greeted=True)
-        token = session_token(greeting.ours, greeting.theirs)
+        handshake = receive_hello(channel, self._service.settings.hello(0, "server"), magic_read=True)
+        token = session_token(handshake.ours, handshake.theirs)
         forget = partial(self._pending_lanes.forget, token)
-        client = ClientRequest(Link(channel), greeting, token, channel.peer_name, time.monotonic(), forget)
+        client = ClientRequest(Link(channel), handshake, token, channel.peer_name, time.monotonic(), forget)
         return partial(self.enqueue, client, client.name)
 
     def refuse_busy(self, request: ClientRequest, seconds: float) -> None:
@@ -269,7 +269,7 @@ class Server(SessionServer[ClientRequest]):
     def _open(self, request: ClientRequest, opened: list[Session], **options: Any) -> Session:
         deadline = self.settings.spec.deadline
         request.link.join = self._join or (lambda token, count: self._pending_lanes.collect(token, deadline))
-        session = open_session(request.link, 0, self.settings, "server", greeting=request.greeting, **options)
+        session = open_session(request.link, 0, self.settings, "server", handshake=request.handshake, **options)
         opened.append(session)
         return session
 

@@ -18,7 +18,7 @@ from privml.errors import ConfigError, HandshakeMismatch, PeerDisconnected, Priv
 from privml.generators import CommonGenerators
 from privml.session.connections import Link, listening, reach, time_limit
 from privml.session.dealer import as_dealer, dealer_opener
-from privml.session.handshake import DEALER, Greeting, Hello, receive_hello
+from privml.session.handshake import DEALER, Handshake, Hello, receive_hello
 from privml.session.identity import accept_options, check_addresses, connect_options
 from privml.session.lanes import lane_acceptor, lane_opener
 from privml.session.session import HELLO_PATIENCE, Settings, load_torch, open_session
@@ -30,7 +30,7 @@ _SLICE_SECONDS, _SHORT_SECONDS = 0.5, 0.05
 _MOST_CALLERS = 64
 
 # A connection, and its hello or what ended it.
-_Outcome = tuple[_core.Channel, Greeting | PrivmlError]
+_Outcome = tuple[_core.Channel, Handshake | PrivmlError]
 # Parameters that are part of the specification now, and what it calls them.
 _MOVED = {
     **{name: name for name in ("engine", "ot", "k", "security", "refill", "numerics", "deadline", "threads")},
@@ -83,9 +83,9 @@ def connect(
         away = accept_options(spec, 1 - rank)
         with listening(listen) as listener:
             hello = partial(settings.hello, rank, "party")
-            channel, greeting = accept_peer(listener, hello, spec.deadline, spec.on_wait, away)
+            channel, handshake = accept_peer(listener, hello, spec.deadline, spec.on_wait, away)
             link = Link(channel, join or lane_acceptor(listener, channel, spec.deadline, away))
-            return of_program(open_session(link, rank, settings, greeting=greeting))
+            return of_program(open_session(link, rank, settings, handshake=handshake))
     assert connect is not None
     away = connect_options(spec, 1 - rank)
     link = Link(reach(connect, spec.deadline, spec.on_wait, away), join or lane_opener(connect, spec.deadline, away))
@@ -133,7 +133,7 @@ def accept_peer(
     deadline: float,
     on_wait: WaitCallback | None = None,
     options: Mapping[str, Any] | None = None,
-) -> tuple[_core.Channel, Greeting]:
+) -> tuple[_core.Channel, Handshake]:
     """The first connection, with ``options`` (see ``accept_options``), whose hello matches ``hello()``; it is not sent
     yet. ``on_wait`` is called with the seconds waited while there is no connection.
 
@@ -163,7 +163,7 @@ def accept_peer(
             if outcome is None:
                 continue
             callers.remove(outcome[0])
-            if isinstance(outcome[1], Greeting):
+            if isinstance(outcome[1], Handshake):
                 return outcome[0], outcome[1]
             refused = outcome[1]
             if isinstance(refused, HandshakeMismatch):
@@ -193,7 +193,7 @@ def _take(outcomes: SimpleQueue[_Outcome]) -> _Outcome | None:
 
 
 def _receive(channel: _core.Channel, ours: Hello, deadline: float, outcomes: SimpleQueue[_Outcome]) -> None:
-    outcome: Greeting | PrivmlError
+    outcome: Handshake | PrivmlError
     try:
         channel.set_deadline(deadline)
         with time_limit(HELLO_PATIENCE * deadline, channel, "the peer's hello"):

@@ -104,7 +104,7 @@ class Hello:
 
 
 @dataclass(frozen=True, slots=True)
-class Greeting:
+class Handshake:
     """A hello that was received before there was a session for it, and the one that will answer it."""
 
     ours: Hello
@@ -133,20 +133,20 @@ def shake_hands(channel: ByteChannel, ours: Hello, peer: int | None = None) -> H
     return _checked(ours, theirs, peer)
 
 
-def receive_hello(channel: ByteChannel, ours: Hello, greeted: bool = False, peer: int | None = None) -> Greeting:
+def receive_hello(channel: ByteChannel, ours: Hello, magic_read: bool = False, peer: int | None = None) -> Handshake:
     """The first half of ``shake_hands`` for a listening party: receives the peer's hello and compares it with ``ours``,
-    which is sent if they do not match. ``greeted``: the peer's magic has been read already. Errors as there."""
-    theirs = _read(channel, greeted)
+    which is sent if they do not match. ``magic_read``: the peer's magic has been read already. Errors as there."""
+    theirs = _read(channel, magic_read)
     try:
-        return Greeting(ours, _checked(ours, theirs, peer))
+        return Handshake(ours, _checked(ours, theirs, peer))
     except HandshakeMismatch:
         _write(channel, message_of(ours))
         raise
 
 
-def answer_hello(channel: ByteChannel, greeting: Greeting) -> None:
+def answer_hello(channel: ByteChannel, handshake: Handshake) -> None:
     """The other half: the session is accepted."""
-    _write(channel, message_of(greeting.ours))
+    _write(channel, message_of(handshake.ours))
 
 
 def answer_busy(channel: ByteChannel, seconds: float) -> None:
@@ -209,8 +209,8 @@ def _write(channel: ByteChannel, message: dict[str, Any]) -> None:
     channel.flush()
 
 
-def _read(channel: ByteChannel, greeted: bool = False) -> dict[str, Any]:
-    if not greeted and channel.read(len(MAGIC)) != MAGIC:
+def _read(channel: ByteChannel, magic_read: bool = False) -> dict[str, Any]:
+    if not magic_read and channel.read(len(MAGIC)) != MAGIC:
         raise ProtocolError("the other side does not speak privml: its first bytes are not a hello")
     length = int.from_bytes(channel.read(4), "little")
     if length > LENGTH_LIMIT:

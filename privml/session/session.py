@@ -22,7 +22,7 @@ from privml.formats import Numerics
 from privml.session.agreement import Fields
 from privml.session.agreement import agree as agree_on
 from privml.session.connections import Link, time_limit
-from privml.session.handshake import DEALER, DEALT_ROLE, Greeting, Hello, answer_hello, prove_store, shake_hands
+from privml.session.handshake import DEALER, DEALT_ROLE, Handshake, Hello, answer_hello, prove_store, shake_hands
 from privml.session.identity import expect_same_party, refuse_shared_names
 from privml.session.lanes import public_seed, session_key, session_token
 from privml.session.ledger import Ledger, Snapshot
@@ -90,13 +90,13 @@ def open_session(
     role: str = "party",
     *,
     agree: Callable[[_core.Channel], EngineOpener | None] | None = None,
-    greeting: Greeting | None = None,
+    handshake: Handshake | None = None,
 ) -> Session:
     """Shakes hands on the first channel of ``link`` and sets up the engine; the session owns its channels from here on.
 
     The specification's deadline is how long any read may wait; the peer's hello as a whole may take twice as long.
     ``agree`` runs between the handshake and the set-up, for what else the parties settle in clear, and may return
-    another way to make the engine. ``greeting``: the peer's hello was received already.
+    another way to make the engine. ``handshake``: the peer's hello was received already.
     Raises HandshakeMismatch, ServiceBusy, ServiceMoved, ProtocolError, PeerDisconnected; all channels are closed then.
     """
     spec, channel = settings.spec, link.channels[0]
@@ -106,14 +106,14 @@ def open_session(
         if further > 0 and link.join is None:
             raise ConfigError("threads, ot.refill=background and a dealer need a way to open further connections")
         channel.set_deadline(spec.deadline)
-        if greeting is None:
+        if handshake is None:
             ours = settings.hello(rank, role)
             with time_limit(HELLO_PATIENCE * spec.deadline, channel, "the peer's hello"):
-                greeting = Greeting(ours, shake_hands(channel, ours))
+                handshake = Handshake(ours, shake_hands(channel, ours))
         else:
-            answer_hello(channel, greeting)
-        token, key = (of(greeting.ours, greeting.theirs) for of in (session_token, session_key))
-        prove_store(channel, greeting.ours, key)
+            answer_hello(channel, handshake)
+        token, key = (of(handshake.ours, handshake.theirs) for of in (session_token, session_key))
+        prove_store(channel, handshake.ours, key)
         if further > 0:
             link.add(link.join(token, further))
         for each in link.channels:

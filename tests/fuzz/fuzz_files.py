@@ -224,7 +224,7 @@ def read_calibration(data: bytes) -> None:
 
 
 def calibrations() -> list[bytes]:
-    return [json.dumps({"machine": {}, "seconds": {"twopc/setup/softspoken": 0.25, "twopc/greeting": 1}}).encode()]
+    return [json.dumps({"machine": {}, "seconds": {"twopc/setup/softspoken": 0.25, "twopc/handshake": 1}}).encode()]
 
 
 def mutate_text(source: random.Random, data: bytes) -> bytes:

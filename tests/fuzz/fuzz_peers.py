@@ -100,19 +100,19 @@ PEER_KEYS = (b"", bytes(range(32)))
 FACING = ({"rank": 1, "role": "client"}, {"rank": 0, "role": "server"}, {"rank": 1, "role": "dealt"})
 
 
-def greet(data: bytes) -> None:
+def handshake(data: bytes) -> None:
     which = data[0] % len(OURS) if data else 0
     theirs = shake_hands(Script(data[1:]), OURS[which], peer=FACING[which]["rank"])
     words = {name: value for name, value in asdict(theirs).items() if name != "keys"}
     assert all(type(value) in (str, int, type(None)) for value in words.values()) and len(theirs.keys[1]) == 32
 
 
-def greetings() -> list[bytes]:
-    hellos = [
+def hellos() -> list[bytes]:
+    messages = [
         message_of(replace(ours, **facing, nonce="0" * 32, keys=PEER_KEYS))
         for ours, facing in zip(OURS, FACING, strict=True)
     ]
-    return [bytes([i]) + MAGIC + framed(hello) for i, hello in enumerate(hellos)]
+    return [bytes([i]) + MAGIC + framed(hello) for i, hello in enumerate(messages)]
 
 
 # ---- what a query agrees on
@@ -315,7 +315,7 @@ def one_of_three(data: bytes) -> None:
 
 
 TARGETS = (
-    Target("handshake", greetings, greet, functools.partial(mutate_framed, start=9)),
+    Target("handshake", hellos, handshake, functools.partial(mutate_framed, start=9)),
     Target("agreement", settlements, settle, functools.partial(mutate_framed, start=1)),
     Target("connections", gatherings, gather),
     Target("threepc", lambda: [*(bytes([rank]) for rank in range(3)), bytes([128, 9] + [0] * 95)], one_of_three),

@@ -66,7 +66,7 @@ def assert_right(answer):
         assert (answer.outputs[0] - Net().eval()(VALUE)).abs().max() < 0.05
 
 
-def greeted(program, address, threads=1):
+def connected(program, address, threads=1):
     """A client's first connection, the hellos said."""
     channel = reach(address, LONG)
     shake_hands(channel, settings_of(program, SessionSpec(ot=IDEAL, threads=threads)).hello(1, "client"))
@@ -86,7 +86,7 @@ def trickle(channel, ended):
 def test_who_sends_a_little_now_and_then_holds_no_thread_for_ever(server, program, clock):
     capacity = Capacity(workers=1, session_seconds=LONGEST)
     with server(capacity=capacity) as running:
-        channel, ended = greeted(program, running.address), threading.Event()
+        channel, ended = connected(program, running.address), threading.Event()
         trickling = threading.Thread(target=trickle, args=(channel, ended))
         trickling.start()
         running.wait("started")
@@ -183,7 +183,7 @@ def test_draining_does_not_wait_for_what_is_made_ahead(server, program, monkeypa
 
 def test_a_session_that_is_cut_off_does_not_wait_for_its_further_connections(server, program):
     with server(threads=2, deadline=10 * LONG, capacity=Capacity(workers=1, drain_seconds=10 * LONG)) as running:
-        greeted(program, running.address, threads=2)
+        connected(program, running.address, threads=2)
         running.stop.ask()
         running.stop.ask()
         running.result()

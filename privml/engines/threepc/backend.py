@@ -132,7 +132,7 @@ class ThreeParty(Backend):
         "all three follow the protocol (semi-honest) and no two of them work together: the dealer with neither server "
         "nor client; ChaCha20, X25519"
     )
-    greeting_hops = 9  # those of two parties, then with the dealer
+    handshake_hops = 9  # those of two parties, then with the dealer
     stores = ThreePartyStores()
 
     def check(self, spec: SessionSpec) -> None:

@@ -75,7 +75,7 @@ def _metered(party: Party, m: torch.Tensor, plan: ComparisonPlan, several: int, 
     party.links.deal(None, (plan.table_bits + sum(plan.product_bits) * several) * size)
     for bits in plan.opened:
         sent = bits * several * size
-        party.talk([Message(0, 1, sent), Message(1, 0, sent)], {})
+        party.exchange([Message(0, 1, sent), Message(1, 0, sent)], {})
     return party.nothing(m.shape, torch.uint8), party.nothing(m.shape, torch.uint8)
 
 
@@ -105,7 +105,7 @@ def _exchanged(party: Party, part: torch.Tensor) -> torch.Tensor:
     """The sum of the parts of parties 0 and 1."""
     size = part.numel()
     messages = [Message(0, 1, size), Message(1, 0, size)]
-    received = party.talk(messages, {1 - party.rank: party.kernels.to_wire(part)})
+    received = party.exchange(messages, {1 - party.rank: party.kernels.to_wire(part)})
     return part ^ party.kernels.from_wire(received[1 - party.rank]).view(part.shape)
 
 

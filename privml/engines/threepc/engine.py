@@ -163,13 +163,7 @@ class ThreePartyEngine(SharedEngine):
         r = ring.matmul(b, a[1], bits) if left else ring.matmul(a[1], b, bits)
         return self._m(r.shape, lambda: ring.matmul(b, a[0], bits) if left else ring.matmul(a[0], b, bits)), r
 
-    def conv2d_public(
-        self,
-        x: Share,
-        w: torch.Tensor,
-        window: Window,
-        bits: int,
-    ) -> Share:
+    def conv2d_public(self, x: Share, w: torch.Tensor, window: Window, bits: int) -> Share:
         w = self._here(w)
         r = ring.conv2d(x[1], w, window, bits)
         return self._m(r.shape, lambda: ring.conv2d(x[0], w, window, bits)), r
@@ -184,13 +178,7 @@ class ThreePartyEngine(SharedEngine):
             raise ValueError(f"matmul: shapes {tuple(left)} and {tuple(right)} do not fit")
         return self._opened("matmul", a, b, out_bits)
 
-    def conv2d(
-        self,
-        x: Operand,
-        w: Operand,
-        window: Window,
-        out_bits: int,
-    ) -> Share:
+    def conv2d(self, x: Operand, w: Operand, window: Window, out_bits: int) -> Share:
         return self._opened("conv2d", x, w, window, out_bits)
 
     def bits_to_ring(self, a: Share, bits: int) -> Share:
@@ -273,23 +261,11 @@ class ThreePartyEngine(SharedEngine):
         return self.extend(a.share, a.bits, out_bits, a.signed, Promise(a.nonnegative))
 
     # ---- width and scale
-    def truncate(
-        self,
-        a: Share,
-        bits: int,
-        shift: int,
-        promise: Promise = NO_PROMISE,
-        nearest: bool = False,
-    ) -> Share:
+    def truncate(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE, nearest: bool = False) -> Share:
         return self._opened("truncate", a, bits, shift, promise, nearest)
 
     def _truncation(
-        self,
-        a: Share,
-        bits: int,
-        shift: int,
-        promise: Promise = NO_PROMISE,
-        nearest: bool = False,
+        self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE, nearest: bool = False
     ) -> products.Opening | Share:
         if shift == 0:
             return a
@@ -325,40 +301,21 @@ class ThreePartyEngine(SharedEngine):
             return a
         return width.truncate_reduce(self.party, a, bits, shift, self.truncation == "exact")
 
-    def extend(
-        self,
-        a: Share,
-        bits: int,
-        to_bits: int,
-        signed: bool = True,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, promise: Promise = NO_PROMISE) -> Share:
         if to_bits <= bits:
             return a
         return width.extend(
             self.party, a, bits, to_bits, signed, promise.nonnegative, _proved_small(bits, promise.bound)
         )
 
-    def floor(
-        self,
-        a: Share,
-        bits: int,
-        shift: int,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def floor(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE) -> Share:
         return self._exact().truncate(a, bits, shift, promise)
 
     def _exact(self) -> ThreePartyEngine:
         """The same party, rounding down always."""
         return self if self.truncation == "exact" else ThreePartyEngine(self.party, "exact")
 
-    def divide_public(
-        self,
-        a: Share,
-        bits: int,
-        divisor: int,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def divide_public(self, a: Share, bits: int, divisor: int, promise: Promise = NO_PROMISE) -> Share:
         if divisor > 1 and self.truncation != "exact":  # only exact steps give an exact quotient
             return self._exact().divide_public(a, bits, divisor, promise)
         return super().divide_public(a, bits, divisor, promise)

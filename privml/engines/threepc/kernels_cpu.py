@@ -128,12 +128,7 @@ def sign_deal(r: torch.Tensor, key: np.ndarray, start: int, ell: int, prime: int
 
 
 def sign_mask(
-    rank: int,
-    words: Sequence[torch.Tensor],
-    dealt: Dealt,
-    common: tuple[np.ndarray, int],
-    ell: int,
-    prime: int,
+    rank: int, words: Sequence[torch.Tensor], dealt: Dealt, common: tuple[np.ndarray, int], ell: int, prime: int
 ) -> np.ndarray:
     """``words``: m, flip and rotation of the party; ``common``: (key, block) of parties 0 and 1."""
     threads = _threads(words[0].numel())

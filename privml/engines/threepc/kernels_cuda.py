@@ -166,13 +166,7 @@ class CudaKernels:
         return self._to_host(out)
 
     def sign_mask(
-        self,
-        rank: int,
-        words: Sequence[torch.Tensor],
-        dealt: Dealt,
-        common: tuple[Key, int],
-        ell: int,
-        prime: int,
+        self, rank: int, words: Sequence[torch.Tensor], dealt: Dealt, common: tuple[Key, int], ell: int, prime: int
     ) -> np.ndarray:
         """Parties 0 and 1: the list for party 2. ``words``: m, flip and rotation; ``dealt``: party 0's list, party
         1's key and its block."""

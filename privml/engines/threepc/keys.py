@@ -25,7 +25,7 @@ from privml.errors import IdentityError, PeerDisconnected
 PAIRS = ((0, 1), (0, 2), (1, 2))
 _PROOF_BYTES = 32
 _EVERYBODY = [(a, b) for pair in PAIRS for a, b in (pair, pair[::-1])]
-_GREETINGS = [Message(a, b, KEY_BYTES) for a, b in _EVERYBODY]
+_PUBLIC_KEYS = [Message(a, b, KEY_BYTES) for a, b in _EVERYBODY]
 _PROOFS = [Message(a, b, _PROOF_BYTES) for a, b in _EVERYBODY]
 _DEALING_PROOFS = [Message(a, b, _PROOF_BYTES) for a, b in ((DEALER, 0), (0, DEALER))]
 _MAIN, _DEALING = b"main", b"dealing"
@@ -37,7 +37,7 @@ def agree_on_keys(links: Links, test_seed: int | None) -> tuple[dict[int, bytes]
     connection belongs to another session, and PeerDisconnected."""
     secret, shown = _core.key_pair()
     peers = [peer for peer in range(3) if peer != links.rank]
-    theirs = links.round(_GREETINGS, dict.fromkeys(peers, np.frombuffer(shown, np.uint8)), "setup")
+    theirs = links.round(_PUBLIC_KEYS, dict.fromkeys(peers, np.frombuffer(shown, np.uint8)), "setup")
     public = {links.rank: shown, **{peer: theirs[peer].tobytes() for peer in peers}}
     keys = {}
     for peer in peers:
@@ -56,7 +56,7 @@ def agree_on_keys(links: Links, test_seed: int | None) -> tuple[dict[int, bytes]
 
 def meter_keys(links: Meter) -> None:
     """Books what ``agree_on_keys`` sends."""
-    links.round(_GREETINGS, {}, "setup")
+    links.round(_PUBLIC_KEYS, {}, "setup")
     links.round_dealing(_DEALING_PROOFS, {}, "setup")
     links.round(_PROOFS, {}, "setup")
 

@@ -122,11 +122,7 @@ class Links:
             raise
 
     def _round(
-        self,
-        messages: Sequence[Message],
-        payloads: Mapping[int, np.ndarray],
-        phase: str,
-        channels: Mapping[int, Any],
+        self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str, channels: Mapping[int, Any]
     ) -> dict[int, np.ndarray]:
         book, start, clock = self.counts.phases[phase], time.perf_counter(), self._clock
         if self._tagged:

@@ -56,13 +56,7 @@ def _matmul(party: Party, x: Share, y: Share, bits: int) -> Opening:
     return Opening(*product_parts(party, "matmul", x, y, None, bits), bits)
 
 
-def _conv2d(
-    party: Party,
-    x: Share,
-    w: Share,
-    window: Window,
-    bits: int,
-) -> Opening:
+def _conv2d(party: Party, x: Share, w: Share, window: Window, bits: int) -> Opening:
     return Opening(*product_parts(party, "conv2d", x, w, window, bits), bits)
 
 

@@ -122,8 +122,8 @@ class Party:
             return None
         return self.kernels.unpack_bits(self.links.deal(None, size), shape)
 
-    # ---- talking
-    def talk(
+    # ---- messages
+    def exchange(
         self, messages: Sequence[Message], payloads: Mapping[int, np.ndarray], phase: str = "online"
     ) -> dict[int, np.ndarray]:
         return self.links.round(messages, payloads, phase)
@@ -146,11 +146,11 @@ class Party:
         messages = [Message(0, 1, sum(sizes)), Message(1, 0, sum(sizes))]
         if self.deals:
             if self.metering:
-                self.talk(messages, {}, phase)
+                self.exchange(messages, {}, phase)
             return [None] * len(parts)
         packed = [self.kernels.pack(part, bits) for part, (_, bits, _) in zip(parts, kinds, strict=True)]
         payload = packed[0] if len(packed) == 1 or self.metering else np.concatenate(packed)
-        received = self.talk(messages, {1 - self.rank: payload}, phase)[1 - self.rank]
+        received = self.exchange(messages, {1 - self.rank: payload}, phase)[1 - self.rank]
         theirs = np.split(received, list(accumulate(sizes))[:-1])
         return [
             part ^ self.kernels.unpack_bits(data, shape) if boolean else part + self.kernels.unpack(data, shape, bits)
@@ -159,8 +159,8 @@ class Party:
 
     # ---- the dealer's second thread
     def in_order(self, step: Callable[[], Result]) -> Callable[[], Result]:
-        """Runs ``step``, which talks: at the dealer after all such steps before it, while its program goes on. Returns
-        what waits for the result."""
+        """Runs ``step``, which exchanges messages: at the dealer after all such steps before it, while its program goes
+        on. Returns what waits for the result."""
         if self._worker is None:
             result = step()
             return lambda: result

@@ -51,14 +51,14 @@ def enter(party: Party, value: torch.Tensor | None, shape: Sequence[int], owner:
     message, zeros = Message(owner, 1 - owner, size), party.nothing(shape)
     if party.deals:
         if party.metering:
-            party.talk([message], {})
+            party.exchange([message], {})
         return zeros, party.streams[owner].words(shape, bits)
     if party.rank != owner:
-        received = party.talk([message], {})
+        received = party.exchange([message], {})
         return party.kernels.unpack(received[owner], shape, bits), zeros
     mask = party.streams[DEALER].words(shape, bits)
     m = value + mask
-    party.talk([message], {1 - owner: party.kernels.pack(m, bits)})
+    party.exchange([message], {1 - owner: party.kernels.pack(m, bits)})
     return m, mask
 
 
@@ -66,12 +66,12 @@ def _enter_from_dealer(party: Party, value: torch.Tensor | None, shape: Sequence
     message, zeros = Message(DEALER, 0, size), party.nothing(shape)
     if party.rank == 1:
         if party.metering:
-            party.talk([message], {})
+            party.exchange([message], {})
         return zeros, party.streams[DEALER].words(shape, bits)
     if party.rank == 0:
-        return zeros, party.kernels.unpack(party.talk([message], {})[DEALER], shape, bits)
+        return zeros, party.kernels.unpack(party.exchange([message], {})[DEALER], shape, bits)
     part = party.kernels.pack(party.streams[1].deal(-value, bits), bits)
-    party.in_order(lambda: party.talk([message], {0: part}))
+    party.in_order(lambda: party.exchange([message], {0: part}))
     return zeros, -value
 
 
@@ -86,17 +86,17 @@ def enter_bits(party: Party, value: torch.Tensor | None, shape: Sequence[int], o
     if party.rank == owner:
         if owner == DEALER:
             part = party.kernels.pack(value ^ party.streams[1].bits(shape), 1)
-            party.in_order(lambda: party.talk([message], {0: part}))
+            party.in_order(lambda: party.exchange([message], {0: part}))
             return zeros, value
         mask = party.streams[DEALER].bits(shape)
         m = value ^ mask
-        party.talk([message], {target: party.kernels.pack(m, 1)})
+        party.exchange([message], {target: party.kernels.pack(m, 1)})
         return m, mask
     if party.rank == target:
-        received = party.kernels.unpack_bits(party.talk([message], {})[owner], shape)
+        received = party.kernels.unpack_bits(party.exchange([message], {})[owner], shape)
         return (zeros, received) if owner == DEALER else (received, zeros)
     if party.metering:
-        party.talk([message], {})
+        party.exchange([message], {})
     return zeros, party.streams[DEALER if owner == DEALER else owner].bits(shape)
 
 
@@ -125,10 +125,10 @@ def _disclose(party: Party, a: Sequence[torch.Tensor], bits: int, to: int | None
     payloads = {message.target: m if message.target == DEALER else r for message in messages}
     pads = _pads(party, messages)
 
-    def talk() -> dict[int, torch.Tensor]:
+    def exchange() -> dict[int, torch.Tensor]:
         mine = [message for message in messages if message.source == party.rank]
         packed = {message.target: party.kernels.pack(payloads[message.target], bits) for message in mine}
-        received = party.talk(messages, {to: data ^ pads[party.rank, to] for to, data in packed.items()})
+        received = party.exchange(messages, {to: data ^ pads[party.rank, to] for to, data in packed.items()})
         received = {source: data ^ pads[source, party.rank] for source, data in received.items()}
         open_ = (
             party.kernels.unpack_bits
@@ -138,9 +138,9 @@ def _disclose(party: Party, a: Sequence[torch.Tensor], bits: int, to: int | None
         return {source: open_(data, shape) for source, data in received.items()}
 
     if not party.deals:
-        received = talk()
+        received = exchange()
     elif to in (None, DEALER) or party.metering:
-        received = party.in_order(talk)()
+        received = party.in_order(exchange)()
     else:
         return None
     return received if to in (None, party.rank) else None

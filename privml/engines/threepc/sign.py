@@ -51,12 +51,7 @@ def _flip(party: Party, shape: torch.Size) -> torch.Tensor | None:
 
 
 def _compare(
-    party: Party,
-    m: torch.Tensor,
-    r: torch.Tensor,
-    ell: int,
-    flip: torch.Tensor | None,
-    mask: torch.Tensor | None,
+    party: Party, m: torch.Tensor, r: torch.Tensor, ell: int, flip: torch.Tensor | None, mask: torch.Tensor | None
 ) -> np.ndarray | None:
     """The two rounds: the dealer's packed bits sgn(m - r) ^ flip ^ mask; None at the dealer and in a meter."""
     prime, shape, count = prime_for(ell), m.shape, r.numel()
@@ -66,17 +61,17 @@ def _compare(
     lists = [Message(0, DEALER, size), Message(1, DEALER, size)]
     answers = [Message(DEALER, 0, answer_size), Message(DEALER, 1, answer_size)]
     if party.metering:
-        party.talk(lists, {})
-        party.talk(answers, {})
+        party.exchange(lists, {})
+        party.exchange(answers, {})
         return None
     if party.deals:
         negative = ((-r) >> (ell - 1)).to(torch.uint8) & 1
 
         def answer() -> None:
-            received = party.talk(lists, {})
+            received = party.exchange(lists, {})
             zero = _found(party, received, several, r.shape, ell, prime).view(shape)
             reply = party.kernels.pack(negative ^ 1 ^ zero ^ mask, 1)
-            party.talk(answers, {0: reply, 1: reply})
+            party.exchange(answers, {0: reply, 1: reply})
 
         party.in_order(answer)
         return None
@@ -89,8 +84,8 @@ def _compare(
         )
         for row in rows
     ]
-    party.talk(lists, {DEALER: masked[0] if several == 1 else np.concatenate(masked)})
-    return party.talk(answers, {})[DEALER]
+    party.exchange(lists, {DEALER: masked[0] if several == 1 else np.concatenate(masked)})
+    return party.exchange(answers, {})[DEALER]
 
 
 def common_region(party: Party, blocks: int) -> tuple[np.ndarray, int]:

@@ -101,7 +101,7 @@ class KeptWeights:
         assert value is not None
         m = value ^ mask if boolean else value + mask
         if self._making:
-            party.talk([Message(0, 1, size)], {1: party.kernels.pack(m, bits)}, "preprocess")
+            party.exchange([Message(0, 1, size)], {1: party.kernels.pack(m, bits)}, "preprocess")
         return m, mask
 
     @property
@@ -121,7 +121,7 @@ class KeptWeights:
 
     def _received(self, party: Party, size: int) -> np.ndarray:
         if self._making:
-            data = party.talk([Message(0, 1, size)], {}, "preprocess")[0]
+            data = party.exchange([Message(0, 1, size)], {}, "preprocess")[0]
             self.known += data.tobytes()
             return data
         self._place += size
