@@ -187,39 +187,20 @@ class Engine(abc.ABC):
         """Product of [..., n, k] and [..., k, m] with equal leading dimensions (2-D or batched)."""
 
     @abc.abstractmethod
-    def conv2d(
-        self,
-        x: Operand,
-        w: Operand,
-        window: Window,
-        out_bits: int,
-    ) -> Share:
+    def conv2d(self, x: Operand, w: Operand, window: Window, out_bits: int) -> Share:
         """x [n, c, h, w] with w [o, c / groups, kh, kw]; zero padding."""
 
     def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
         """a @ b (``left``: b @ a) with public integers b, without truncation; dimensions as in matmul."""
         return tuple(ring.matmul(b, c, bits) if left else ring.matmul(c, b, bits) for c in a)
 
-    def conv2d_public(
-        self,
-        x: Share,
-        w: torch.Tensor,
-        window: Window,
-        bits: int,
-    ) -> Share:
+    def conv2d_public(self, x: Share, w: torch.Tensor, window: Window, bits: int) -> Share:
         """conv2d with a public integer weight, without truncation."""
         return tuple(ring.conv2d(c, w, window, bits) for c in x)
 
     # ---- width and scale
     @abc.abstractmethod
-    def truncate(
-        self,
-        a: Share,
-        bits: int,
-        shift: int,
-        promise: Promise = NO_PROMISE,
-        nearest: bool = False,
-    ) -> Share:
+    def truncate(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE, nearest: bool = False) -> Share:
         """floor(value / 2^shift), exactly (arithmetic shift of the signed value), in the same ring. A ``promise`` (its
         bound at most 2^(bits - 1)) makes it cheaper. ``nearest``: of the value plus 2^(shift - 1), which without a
         promise is reduced to the ring first; 0 < shift < bits then."""
@@ -256,13 +237,7 @@ class Engine(abc.ABC):
             return self.truncate_reduce(product, bits, shift.count)
         return self.truncate(product, bits, shift.count, shift.promise)
 
-    def floor(
-        self,
-        a: Share,
-        bits: int,
-        shift: int,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def floor(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE) -> Share:
         """``truncate`` where its result is what the caller asked for: exact also on engines whose truncations of
         products may be one unit too large."""
         return self.truncate(a, bits, shift, promise)
@@ -272,27 +247,14 @@ class Engine(abc.ABC):
         """floor(x / 2^shift) in the smaller ring Z_2^(bits - shift)."""
 
     @abc.abstractmethod
-    def extend(
-        self,
-        a: Share,
-        bits: int,
-        to_bits: int,
-        signed: bool = True,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, promise: Promise = NO_PROMISE) -> Share:
         """The same value in the larger ring Z_2^to_bits; ``promise`` as in ``truncate``."""
 
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
         """The same value, which must fit, in the smaller ring Z_2^to_bits."""
         return a
 
-    def divide_public(
-        self,
-        a: Share,
-        bits: int,
-        divisor: int,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def divide_public(self, a: Share, bits: int, divisor: int, promise: Promise = NO_PROMISE) -> Share:
         """floor(value / divisor), exactly, in the same ring, for 1 <= divisor <= LARGEST_DIVISOR; promises as in
         ``truncate``."""
         return divide_public(self, a, bits, divisor, promise)

@@ -49,6 +49,11 @@ class OtChoice:
         return self.provider != AUTO
 
     @property
+    def terms(self) -> dict[str, str | int]:
+        """What the parties must agree on, by the names of a ``Hello``'s fields."""
+        return {"ot": self.provider, "k": self.k, "security": self.security, "refill": self.refill}
+
+    @property
     def tag(self) -> str:
         """A short name for files and records, such as ``softspoken-k4``."""
         parts = [self.provider, f"k{self.k}" if self.k else "", self.security if self.security == "malicious" else ""]

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 _EXACT_BITS = 29
 
 
-def divide_public(
-    engine: Engine,
-    a: Share,
-    bits: int,
-    divisor: int,
-    promise: Promise = NO_PROMISE,
-) -> Share:
+def divide_public(engine: Engine, a: Share, bits: int, divisor: int, promise: Promise = NO_PROMISE) -> Share:
     """``Engine.divide_public`` by the engine's other operations."""
     check_divisor(divisor)
     shift = (divisor & -divisor).bit_length() - 1

@@ -144,13 +144,7 @@ class IntervalEngine(Engine):
         shape = (*a.share[0].shape[:-1], b.share[0].shape[-1])
         return self.between(shape, low * count, high * count, out_bits)
 
-    def conv2d(
-        self,
-        x: Operand,
-        w: Operand,
-        window: Window,
-        out_bits: int,
-    ) -> Share:
+    def conv2d(self, x: Operand, w: Operand, window: Window, out_bits: int) -> Share:
         low, high = _products(self._operand(x), self._operand(w))
         return self._convolved(x.share[0], w.share[0], window, (low, high), out_bits)
 
@@ -160,13 +154,7 @@ class IntervalEngine(Engine):
         count = x.shape[-1]
         return self.between((*x.shape[:-1], y.shape[-1]), low * count, high * count, bits)
 
-    def conv2d_public(
-        self,
-        x: Share,
-        w: torch.Tensor,
-        window: Window,
-        bits: int,
-    ) -> Share:
+    def conv2d_public(self, x: Share, w: torch.Tensor, window: Window, bits: int) -> Share:
         ends = _products(self._ends(x, bits), ring.extremes(w))
         return self._convolved(x[0], w, window, ends, bits)
 
@@ -177,14 +165,7 @@ class IntervalEngine(Engine):
         return self.between(shape, min(ends[0], 0) * count, max(ends[1], 0) * count, bits)
 
     # ---- width and scale
-    def truncate(
-        self,
-        a: Share,
-        bits: int,
-        shift: int,
-        promise: Promise = NO_PROMISE,
-        nearest: bool = False,
-    ) -> Share:
+    def truncate(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE, nearest: bool = False) -> Share:
         low, high = self._promised(a, bits, promise)
         if nearest and promise == NO_PROMISE:
             low, high = self._ends(self.between((), low + (1 << (shift - 1)), high + (1 << (shift - 1)), bits), bits)
@@ -195,14 +176,7 @@ class IntervalEngine(Engine):
         low, high = self._ends(a, bits)
         return self.between(a[0].shape, low >> shift, high >> shift, bits - shift)
 
-    def extend(
-        self,
-        a: Share,
-        bits: int,
-        to_bits: int,
-        signed: bool = True,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, promise: Promise = NO_PROMISE) -> Share:
         low, high = self._promised(a, bits, promise)
         if not signed and low < 0:
             low, high = 0, (1 << bits) - 1
@@ -211,13 +185,7 @@ class IntervalEngine(Engine):
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
         return self.between(a[0].shape, *self._ends(a, bits), to_bits)
 
-    def divide_public(
-        self,
-        a: Share,
-        bits: int,
-        divisor: int,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def divide_public(self, a: Share, bits: int, divisor: int, promise: Promise = NO_PROMISE) -> Share:
         low, high = self._promised(a, bits, promise)
         return self.between(a[0].shape, low // divisor, high // divisor, bits)
 

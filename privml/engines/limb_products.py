@@ -79,13 +79,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, bits: int, unit: Unit | None = None
     return out
 
 
-def conv2d(
-    x: torch.Tensor,
-    w: torch.Tensor,
-    window: Window,
-    bits: int,
-    unit: Unit | None = None,
-) -> torch.Tensor:
+def conv2d(x: torch.Tensor, w: torch.Tensor, window: Window, bits: int, unit: Unit | None = None) -> torch.Tensor:
     """Cross-correlation [n, c, h, w] * [o, c / groups, kh, kw] modulo 2^bits, zero padding; otherwise as matmul."""
     stride, padding, dilation, groups = window
     unit = unit or unit_of(x.device)

@@ -80,13 +80,7 @@ class OwnedEngine(Engine):
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
         return tuple(ring.wrap(ring.matmul(x, y, out_bits), out_bits) for x, y in zip(a.share, b.share, strict=True))
 
-    def conv2d(
-        self,
-        x: Operand,
-        w: Operand,
-        window: Window,
-        out_bits: int,
-    ) -> Share:
+    def conv2d(self, x: Operand, w: Operand, window: Window, out_bits: int) -> Share:
         return tuple(
             ring.wrap(ring.conv2d(a, b, window, out_bits), out_bits) for a, b in zip(x.share, w.share, strict=True)
         )

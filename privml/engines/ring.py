@@ -63,12 +63,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, bits: int = 64) -> torch.Tensor:
     return torch.from_numpy(_linear().matmul(a.numpy(), b.numpy(), bits, torch.get_num_threads()))
 
 
-def conv2d(
-    x: torch.Tensor,
-    w: torch.Tensor,
-    window: Window,
-    bits: int = 64,
-) -> torch.Tensor:
+def conv2d(x: torch.Tensor, w: torch.Tensor, window: Window, bits: int = 64) -> torch.Tensor:
     """Cross-correlation [n, c, h, w] * [o, c / groups, kh, kw] modulo 2^bits, zero padding; otherwise as matmul."""
     if isinstance(x, ShapeTensor) or isinstance(w, ShapeTensor):
         return convolution(window)(x.double(), w.double()).long()
@@ -84,11 +79,7 @@ def estimated_matmul(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, to
     return result, torch.matmul(a.double(), b.double()) if _may_wrap(a, b, a.shape[-1]) else None
 
 
-def estimated_conv2d(
-    x: torch.Tensor,
-    w: torch.Tensor,
-    window: Window,
-) -> tuple[torch.Tensor, torch.Tensor | None]:
+def estimated_conv2d(x: torch.Tensor, w: torch.Tensor, window: Window) -> tuple[torch.Tensor, torch.Tensor | None]:
     """``conv2d`` modulo 2^64, and a float64 estimate of the true result or None where the first is exact."""
     result = conv2d(x, w, window)
     if not _may_wrap(x, w, w[0].numel()):
@@ -96,9 +87,7 @@ def estimated_conv2d(
     return result, convolution(window)(x.double(), w.double())
 
 
-def convolution(
-    window: Window,
-) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
+def convolution(window: Window) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
     """The 2-D convolution of torch as a function of input and weight, of the types that torch has it for."""
     return lambda x, w: F.conv2d(x, w, None, *window)
 

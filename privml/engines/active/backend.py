@@ -147,11 +147,8 @@ class Active(Backend):
         return difference(engine.drawn(), first)
 
     def terms(self, spec: SessionSpec) -> dict[str, Any]:
-        ot, own = spec.ot, spec.engine
-        return {
-            "ot": ot.provider, "k": ot.k, "security": ot.security, "threads": spec.threads, "refill": ot.refill,
-            "truncation": own.truncation, "ring": own.ring,
-        }  # fmt: skip
+        own = spec.engine
+        return {**spec.ot.terms, "threads": spec.threads, "truncation": own.truncation, "ring": own.ring}
 
 
 BACKEND = Active()

@@ -172,13 +172,7 @@ class ActiveEngine(SharedEngine):
     def matmul_public(self, a: Share, b: torch.Tensor, bits: int, left: bool = False) -> Share:
         return on_halves(lambda x: numbers.matmul_public(x, b, left), a)
 
-    def conv2d_public(
-        self,
-        x: Share,
-        w: torch.Tensor,
-        window: Window,
-        bits: int,
-    ) -> Share:
+    def conv2d_public(self, x: Share, w: torch.Tensor, window: Window, bits: int) -> Share:
         def products(rows: Share, columns: Share) -> Share:
             return on_halves(lambda c: numbers.matmul_public(c, rows[0], left=True), columns)
 
@@ -196,13 +190,7 @@ class ActiveEngine(SharedEngine):
             raise ValueError(f"matmul: shapes {tuple(a[0].shape)} and {tuple(b[0].shape)} do not fit")
         return self._call("matmul", a, b)
 
-    def conv2d(
-        self,
-        x: Operand,
-        w: Operand,
-        window: Window,
-        out_bits: int,
-    ) -> Share:
+    def conv2d(self, x: Operand, w: Operand, window: Window, out_bits: int) -> Share:
         image, kernel = self._wide(x, out_bits), self._wide(w, out_bits)
         return convolution(image, kernel, window, self._matmul)
 
@@ -213,14 +201,7 @@ class ActiveEngine(SharedEngine):
         return self.extend(a.share, a.bits, out_bits, a.signed, Promise(a.nonnegative))
 
     # ---- width and scale
-    def truncate(
-        self,
-        a: Share,
-        bits: int,
-        shift: int,
-        promise: Promise = NO_PROMISE,
-        nearest: bool = False,
-    ) -> Share:
+    def truncate(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE, nearest: bool = False) -> Share:
         bits = min(bits, self.ring)
         shift = min(shift, bits - 1)
         if shift == 0:
@@ -249,13 +230,7 @@ class ActiveEngine(SharedEngine):
             return True
         return False
 
-    def floor(
-        self,
-        a: Share,
-        bits: int,
-        shift: int,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def floor(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE) -> Share:
         return self._exact().truncate(a, bits, shift, promise)
 
     def _exact(self) -> ActiveEngine:
@@ -268,14 +243,7 @@ class ActiveEngine(SharedEngine):
             return a
         return self._shifted(a, bits, shift, "exact_low" if self.floors else "probable")  # higher bits do not matter
 
-    def extend(
-        self,
-        a: Share,
-        bits: int,
-        to_bits: int,
-        signed: bool = True,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, promise: Promise = NO_PROMISE) -> Share:
         if min(to_bits, self.ring) <= bits:
             return a
         # 2 x of a bit more, shifted back: no fraction falls away.
@@ -284,13 +252,7 @@ class ActiveEngine(SharedEngine):
         small = signed and bound is not None and bound <= 1 << (bits - 2)
         return self._shifted(double, bits + 1, 1, "bounded" if small else "exact_high", signed)
 
-    def divide_public(
-        self,
-        a: Share,
-        bits: int,
-        divisor: int,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def divide_public(self, a: Share, bits: int, divisor: int, promise: Promise = NO_PROMISE) -> Share:
         self._need_wide("a quotient by a public number")
         # only exact steps give an exact quotient
         return super(ActiveEngine, self._exact()).divide_public(a, bits, divisor, promise)

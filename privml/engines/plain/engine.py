@@ -110,33 +110,14 @@ class PlainEngine(Engine):
         x, y = (b, a[0]) if left else (a[0], b)
         return self._fit_estimated(ring.estimated_matmul(x, y), bits)
 
-    def conv2d(
-        self,
-        x: Operand,
-        w: Operand,
-        window: Window,
-        out_bits: int,
-    ) -> Share:
+    def conv2d(self, x: Operand, w: Operand, window: Window, out_bits: int) -> Share:
         return self.conv2d_public(x.share, w.share[0], window, out_bits)
 
-    def conv2d_public(
-        self,
-        x: Share,
-        w: torch.Tensor,
-        window: Window,
-        bits: int,
-    ) -> Share:
+    def conv2d_public(self, x: Share, w: torch.Tensor, window: Window, bits: int) -> Share:
         return self._fit_estimated(ring.estimated_conv2d(x[0], w, window), bits)
 
     # ---- width and scale
-    def truncate(
-        self,
-        a: Share,
-        bits: int,
-        shift: int,
-        promise: Promise = NO_PROMISE,
-        nearest: bool = False,
-    ) -> Share:
+    def truncate(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE, nearest: bool = False) -> Share:
         self._expect(a, promise)
         if not nearest:
             return (a[0] >> min(shift, 63),)
@@ -147,14 +128,7 @@ class PlainEngine(Engine):
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return (a[0] >> min(shift, 63),)
 
-    def extend(
-        self,
-        a: Share,
-        bits: int,
-        to_bits: int,
-        signed: bool = True,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, promise: Promise = NO_PROMISE) -> Share:
         self._expect(a, promise)
         if signed or bits == 64:
             return (ring.wrap(a[0], bits),)
@@ -163,13 +137,7 @@ class PlainEngine(Engine):
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
         return self._fit(a[0], to_bits)
 
-    def divide_public(
-        self,
-        a: Share,
-        bits: int,
-        divisor: int,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def divide_public(self, a: Share, bits: int, divisor: int, promise: Promise = NO_PROMISE) -> Share:
         check_divisor(divisor)
         self._expect(a, promise)
         return (a[0].div(divisor, rounding_mode="floor"),)

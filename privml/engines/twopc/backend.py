@@ -67,11 +67,7 @@ class TwoParty(Backend):
         return program.correlations(shapes, spec).stock
 
     def terms(self, spec: SessionSpec) -> dict[str, Any]:
-        ot, own = spec.ot, spec.engine
-        return {
-            "ot": ot.provider, "k": ot.k, "security": ot.security, "threads": spec.threads, "refill": ot.refill,
-            "linear": own.linear, "noise": own.noise,
-        }  # fmt: skip
+        return {**spec.ot.terms, "threads": spec.threads, "linear": spec.engine.linear, "noise": spec.engine.noise}
 
     def uses_link(self, spec: SessionSpec) -> bool:
         return True

@@ -185,24 +185,11 @@ class TwoPartyEngine(SharedEngine):
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
         return products.matmul(self, a, b, out_bits)
 
-    def conv2d(
-        self,
-        x: Operand,
-        w: Operand,
-        window: Window,
-        out_bits: int,
-    ) -> Share:
+    def conv2d(self, x: Operand, w: Operand, window: Window, out_bits: int) -> Share:
         return products.conv2d(self, x, w, window, out_bits)
 
     # ---- width and scale
-    def truncate(
-        self,
-        a: Share,
-        bits: int,
-        shift: int,
-        promise: Promise = NO_PROMISE,
-        nearest: bool = False,
-    ) -> Share:
+    def truncate(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE, nearest: bool = False) -> Share:
         if shift == 0:
             return a
         nonnegative, bound = promise
@@ -219,14 +206,7 @@ class TwoPartyEngine(SharedEngine):
     def truncate_reduce(self, a: Share, bits: int, shift: int) -> Share:
         return self._call("truncate_reduce", array(a), bits, shift) if shift else a
 
-    def extend(
-        self,
-        a: Share,
-        bits: int,
-        to_bits: int,
-        signed: bool = True,
-        promise: Promise = NO_PROMISE,
-    ) -> Share:
+    def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, promise: Promise = NO_PROMISE) -> Share:
         if to_bits <= bits:
             return a
         nonnegative, bound = promise

@@ -124,13 +124,7 @@ def _hashable(settings: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(tuple(each) if isinstance(each, list) else each for each in settings)
 
 
-def conv2d(
-    engine: TwoPartyEngine,
-    x: Operand,
-    w: Operand,
-    window: Window,
-    out_bits: int,
-) -> Share:
+def conv2d(engine: TwoPartyEngine, x: Operand, w: Operand, window: Window, out_bits: int) -> Share:
     """x [n, c, h, w] with w [o, c / groups, kh, kw], zero padding, mod 2^out_bits."""
     if x.owner is not None and x.owner == w.owner:
         return (ring.conv2d(known(x), known(w), window, out_bits),)
