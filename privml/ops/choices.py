@@ -16,7 +16,7 @@ from privml.errors import ConfigError
 from privml.formats import Boolean, FixedPoint, Integer, current_node
 from privml.ops.linear import is_bits
 from privml.ops.ring_formats import added, in_ring, ring_format
-from privml.ops.values import constant, engine_of, is_secret, join, operand
+from privml.ops.values import constant, engine_of, is_secret, join, operand, owner_of
 from privml.tensor import SecretTensor
 
 _LIBRARY = torch.library.Library("privml", "DEF")
@@ -63,7 +63,13 @@ def select_rows(bits: Any, rows: Any) -> SecretTensor:
         placement = bits.placement
         factor = Operand(constant(rows, rows.shape, fmt, engine_of(bits)), fmt.bits)
     ring = working.bits if factor.owner is not None else max(working.bits, fmt.bits)
-    share = session.engine_for(placement).select_rows(bits.share, factor, ring)
+    engine, owner = session.engine_for(placement), owner_of(bits.placement)
+    if owner is not None and factor.owner is not None and owner != factor.owner:
+        # a product of what each side knows, which needs no choice per bit
+        known = Operand(tuple(c.to(torch.int64) for c in bits.share), 1, owner, False)
+        share = engine.matmul(known, factor, ring)
+    else:
+        share = engine.select_rows(bits.share, factor, ring)
     to = added(in_ring(fmt, ring), rows.shape[0])
     return SecretTensor(share, to, placement, session, rows.dtype)
 

@@ -84,6 +84,17 @@ def test_two_steps_for_large_tables(ids):
     assert torch.equal(answer(program, ids[:1], "twopc"), answer(program, ids[:1], "plain"))
 
 
+def test_many_ids_are_looked_up_by_a_product_of_what_each_side_knows():
+    """With a transfer for each bit of each id there would be 100 MB for these."""
+    torch.manual_seed(0)
+    model, ids = nn.Sequential(nn.Embedding(3000, 64), nn.Linear(64, 3)).eval(), torch.randint(0, 3000, (4, 32))
+    program = privml.convert(model, calibration=ids)
+    assert "two products" in program.notes[0]
+    spec = privml.SessionSpec.of(engine="twopc")
+    assert program.cost([(4, 32)], spec).snapshot().total.bytes < 4e6
+    assert torch.equal(answer(program, ids, "twopc"), answer(program, ids, "plain"))
+
+
 def test_the_program_says_who_learns_what(programs):
     assert programs["public"].public_inputs == ("ids",)
     assert not programs["secret"].public_inputs and not programs["client"].public_inputs
