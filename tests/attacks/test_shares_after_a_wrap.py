@@ -120,12 +120,19 @@ CLAIMS = {
     ("ops/maximum.py", "rectify"): "a value where it is not negative, else zero",
     ("ops/moments.py", "centered"): "a mean between the values, where their sum cannot wrap",
     ("ops/moments.py", "divided_by_deviation"): "a mean square, where the sum of squares cannot wrap",
+    ("ops/secret_places.py", "_rows"): "one of the rows, where the place is proved to lie among them",
+    ("ops/secret_places.py", "gather"): "one of the elements, where the place is proved to lie among them",
     ("ops/smooth.py", "mish"): "the smaller of a value and a number",
     (
         "ops/sorting.py",
         "_sorted",
     ): "one of the values, or of their places: an exchange adds and subtracts the same number",
+    ("ops/sorting.py", "_sorted_floats"): "one of the places: an exchange takes one of two",
     ("ops/structural.py", "_toward_zero"): "a number without its fraction",
+    (
+        "ops/whole_division.py",
+        "_whole",
+    ): "a quotient or rest by a public number, exact in the whole ring",
 }
 
 

@@ -22,7 +22,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 # Import name -> package, where they differ; packages that come with another one.
 PACKAGES = {"hydra": "hydra-core", "omegaconf": "hydra-core", "sklearn": "scikit-learn", "cupy": "cupy-cuda13x"}
-PACKAGES |= {"google": "onnx", "yaml": "pyyaml", "IPython": "ipykernel"}  # google: its protobuf
+PACKAGES |= {"google": "onnx", "yaml": "pyyaml", "IPython": "ipykernel", "PIL": "pillow"}  # google: its protobuf
 SOURCES = sorted(path for top in ("privml", "models") for path in (ROOT / top).rglob("*.py"))
 
 

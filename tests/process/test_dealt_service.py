@@ -76,7 +76,8 @@ def test_a_client_that_dies_ends_its_session_alone(service, start, folder):
     dead.process.join(60)
     assert server.line("log a connection ended").startswith("log a connection ended without an answer: PeerDisconn")
     assert_answer(ask(start, folder, dealer, server).last())
-    assert server.last() == "end" and dealer.last() == "end 2"  # it had dealt all before the client died
+    assert server.last() == "end"
+    assert dealer.last() in ("end 1", "end 2")  # the first counts if all was dealt before the client died
 
 
 def test_a_dealer_that_dies_ends_the_query(service, start, folder):
