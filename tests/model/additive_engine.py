@@ -2,7 +2,7 @@
 """A two-party engine without protocols: random additive shares that a dealer opens and deals anew.
 
 It holds rules to what real engines need: constants enter once, bits above the ring are noise, an owned
-operand is the sign-extended value at its owner and zeros elsewhere.
+operand is the value at its owner, sign-extended if it is signed, and zeros elsewhere.
 Results equal the plain engine's bit for bit.
 """
 
@@ -47,11 +47,15 @@ class AdditiveEngine(SharedEngine):
         return (a[0] ^ a[1],)
 
     def _operand(self, a):
-        if a.owner is not None:
+        width = min(a.bits + (not a.signed), 64)
+        if a.owner is None:
+            assert a.signed, "a shared operand is signed"
+        else:
             assert not a.share[1 - a.owner].any(), "an owned share is not zero at the other party"
             own = a.share[a.owner]
-            assert torch.equal(own, ring.wrap(own, a.bits)), "an owned share is not sign-extended"
-        value = self._open(a.share, a.bits)
+            assert torch.equal(own, ring.wrap(own, width)), "an owned share is not sign-extended"
+            assert a.signed or (own >= 0).all(), "an unsigned operand is negative"
+        value = self._open(a.share, width)
         assert not a.nonnegative or not (value[0] < 0).any(), "a negative value was promised to be nonnegative"
         return type(a)(value, a.bits, a.owner, a.signed, a.nonnegative)
 
