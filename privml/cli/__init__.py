@@ -44,6 +44,8 @@ def usage() -> str:
 def main(arguments: list[str] | None = None) -> None:
     """Runs one verb; exits 0 on success, 1 on an error of privml (one line on stderr), 2 on a wrong call, 141 if the
     reader of its output has left, as `head` does."""
+    # NumPy starts threads when it is imported, and a process with threads cannot be copied (measure/copies.py).
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()

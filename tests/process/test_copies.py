@@ -78,6 +78,27 @@ over.set()
     assert python(text) == "None []"
 
 
+def test_a_verb_starts_without_threads() -> None:
+    """Whatever the shell sets: else every party would load torch for itself."""
+    text = """
+from privml import cli
+from privml.measure.copies import can_copy
+
+def run_verb(verb, overrides):
+    import torch, numpy
+    print(can_copy())
+
+cli.run_verb = run_verb
+cli.main(["run"])
+"""
+    unset = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    environment = {**unset, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", text], env=environment, capture_output=True, text=True, timeout=PATIENCE, check=True
+    )
+    assert done.stdout == "True\n"
+
+
 def test_what_was_not_taken_ends_with_the_block() -> None:
     text = """
 with Copies(PARTY, 2):
