@@ -91,6 +91,18 @@ TEST(Noise, OfKeySwitchesIsBoundedWhereItIsTheLargest) {
     }
 }
 
+// What a switch rounds away of such public halves is nothing or a half, more on average than of
+// uniform ones.
+TEST(Noise, OfAKeySwitchIsBoundedForMultiplesOfHalfOfTheLowestDigit) {
+  constexpr SwitchingSet set{1, 0b1, 11, 5};
+  constexpr int rounded_bits = kPackedSet.log_q - set.digits * set.digit_bits;
+  const ProductBounds bounds{1, u64{1} << (rounded_bits - 1), 20};
+  const PackedChoice choice = fine(1);
+  NoiseSum noise;
+  measure_packed(choice, bounds, set, 8, 7, noise);
+  EXPECT_LE(noise.deviation(), 1.05 * bound_of_switches(choice, bounds, set));
+}
+
 // Tests of the test: a bound that takes an image once that is taken sixteen times; an upload with a
 // bit less than it needs has noise that the bound forbids.
 TEST(Noise, OfRepeatedImagesExceedsTheBoundOfOne) {

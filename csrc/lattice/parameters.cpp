@@ -15,6 +15,9 @@ constexpr int kTailBits = 10;        // dropped; fewer do not hold the rounding'
 constexpr int kMostProvedBits = 14;  // from kTailBits on, the first number that suffices
 constexpr double kErrorVariance = kErrorPairs / 2.;
 constexpr double kRoundingVariance = 1 / 12.;  // of a uniform error of one last place
+// Mean square of what is rounded away of numbers that are multiples of any power of two: it is
+// largest if they are multiples of half a place, when errors are none or a half.
+constexpr double kTieMeanSquare = 1 / 8.;
 
 // One unit of a ciphertext's noise, in units of the last place of c1 of an answer.
 double scale(const ColumnChoice& choice) {
@@ -138,7 +141,8 @@ std::optional<ColumnChoice> choose_columns(const ProductBounds& bounds, Noise no
 // sum of n times `digits` errors times digits, and of the secret times what was rounded away, reach
 // a result by 4 coefficients for each level below. Digits are taken at their largest, three times
 // their mean square, so that what they have in common does not matter. What lies below the digits
-// and the roundings of uploads come from the same public halves: their deviations are added.
+// and the roundings of uploads come from the same public halves: their deviations are added. Public
+// halves are multiples of a power of two if all weights are.
 double log2_failure(const PackedChoice& choice, const ProductBounds& bounds,
                     const SwitchingSet& keys) {
   const ColumnChoice& columns = choice.columns;
@@ -150,7 +154,7 @@ double log2_failure(const PackedChoice& choice, const ProductBounds& bounds,
     switches += std::exp2(2 * level) * keys.times(level);
   const double key = kErrorVariance * keys.digits * n * std::exp2(2 * (keys.digit_bits - 1));
   const int rounded_bits = set.log_q - keys.digits * keys.digit_bits;
-  const double below = kRoundingVariance * std::exp2(2 * rounded_bits) * kMaxSecretWeight;
+  const double below = kTieMeanSquare * std::exp2(2 * rounded_bits) * kMaxSecretWeight;
   const double inner = static_cast<double>(bounds.inner), weights = doubled * inner * w * w;
   const double rounded =
       std::sqrt(weights * upload_rounding(columns)) + std::sqrt(switches * below);

@@ -43,8 +43,9 @@ def read_program(path: Path) -> dict[str, Any]:
         raise CorruptFile(f"{path}: {size} bytes are too many for a program")
     try:
         content = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise CorruptFile(f"{path}: not a program, or a truncated one: {error}") from None
+    except (ValueError, RecursionError):
+        remedy = "give the file or folder that privml convert or Program.save has written"
+        raise CorruptFile(f"{path}: not a program of privml, or a truncated one; {remedy}") from None
     if not isinstance(content, dict) or content.get("privml") != "program":
         raise CorruptFile(f"{path}: not a program of privml")
     _check_version(path, content.get("version"))

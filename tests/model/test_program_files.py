@@ -67,7 +67,7 @@ def test_files_of_other_kinds(saved):
         path.write_text(content)
         with pytest.raises(CorruptFile):
             privml.load(path)
-    with pytest.raises(CorruptFile):
+    with pytest.raises(CorruptFile, match="has written$"):
         privml.load(saved / "weights.safetensors")
     with pytest.raises(FileNotFoundError):
         privml.load(saved / "nothing")
