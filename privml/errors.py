@@ -33,9 +33,9 @@ class SecretLeakError(PrivmlError, RuntimeError):
 
 
 class OverflowDetected(PrivmlError, OverflowError):
-    """The plain engine met a value outside its format's range; names the layer and the value's size.
+    """The plain engine found a value outside its format's range; names the layer and the value's size.
 
-    Remedy: Take more bits or a smaller scale, or scale the model; calibrate with data like those to come.
+    Remedy: Take more bits or a smaller scale, or scale the model; calibrate with data that resemble later inputs.
     """
 
 
@@ -69,7 +69,7 @@ class StoreError(PrivmlError, RuntimeError):
 
 
 class HandshakeMismatch(PrivmlError, RuntimeError):
-    """The parties disagree; names the field and both values.
+    """The parties have different settings, programs or releases; names the field and both values.
 
     Remedy: Give all parties the same release, program, engine and formats; the message names what differs.
     """
@@ -113,9 +113,9 @@ class IdentityError(PrivmlError, ConnectionError):
 
 
 class SecurityAbort(PrivmlError, RuntimeError):
-    """A consistency or MAC check failed: the session is dead and its keys are wiped.
+    """A consistency or MAC check failed: the session has ended and its keys are wiped.
 
-    Remedy: Do not repeat the run by itself: find out who deviated, and delete stores made with that party.
+    Remedy: Do not repeat the run automatically: find out who deviated, and delete stores made with that party.
     """
 
 

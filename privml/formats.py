@@ -104,7 +104,7 @@ def float_format(name: str | Float | None) -> Float | None:
     if name is None or isinstance(name, Float):
         return name
     if name not in FLOATS:
-        raise ConfigError(f"{name!r} is no floating-point format; there are {', '.join(FLOATS)}")
+        raise ConfigError(f"{name!r} is not a floating-point format; there are {', '.join(FLOATS)}")
     return FLOATS[name]
 
 
@@ -150,7 +150,7 @@ def check_exponential(form: str) -> None:
     """ConfigError unless ``form`` is one of ``EXPONENTIALS``."""
     if form == "product":
         raise ConfigError(
-            "numerics: exp=product is withdrawn, for the last place of its results depended on the shares; use "
+            "numerics: exp=product is withdrawn, because the last place of its results depended on the shares; use "
             "exp=exact, whose results do not, or exp=auto"
         )
     if form not in EXPONENTIALS:

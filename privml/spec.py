@@ -148,7 +148,7 @@ class SessionSpec:
 def checked_spec(spec: Any) -> SessionSpec:
     """``spec``; ConfigError if it is something else, such as the name of an engine."""
     if not isinstance(spec, SessionSpec):
-        raise ConfigError(f"a session is run by a privml.SessionSpec, not by {spec!r}: privml.SessionSpec.of(...)")
+        raise ConfigError(f"a session needs a privml.SessionSpec, not {spec!r}: privml.SessionSpec.of(...)")
     return spec
 
 

@@ -296,6 +296,6 @@ def _refuse(what: str) -> NoReturn:
 def _refuse_numpy(name: str) -> NoReturn:
     instead = f"torch.{name}()" if hasattr(torch, name) else "torch's functions"
     raise SecretLeakError(
-        f"numpy.{name}() would reveal a secret, for NumPy computes in the clear; call {instead}, or privml.reveal(x, "
-        "to=party) first if that is wanted"
+        f"numpy.{name}() would reveal a secret, because NumPy computes in the clear; call {instead}, or "
+        "privml.reveal(x, to=party) first if that is wanted"
     )

@@ -24,16 +24,17 @@ from privml.graph.onnx.table import REASONS, supported_operators  # noqa: E402
 
 HEADER = f"""# ONNX operators
 
-`OnnxModule` turns an ONNX model into a PyTorch module. Models of opsets before {TARGET_OPSET} are brought to opset
-{TARGET_OPSET} first; functions of the model, and operators that ONNX defines as functions of others, are inlined.
+`OnnxModule` turns an ONNX model into a PyTorch module. Models of opsets before {TARGET_OPSET} are first converted
+to opset {TARGET_OPSET}; functions of the model, and operators that ONNX defines as functions of others, are inlined.
 
 The tables count the node tests that the onnx package ({onnx.__version__}) brings along:
 
-- **in the clear**: right on ordinary tensors, of all there are. The others are refused when the model is converted,
-  mostly for an element type (strings, 4-bit and 8-bit floats, unsigned 16 to 64 bits) that torch does not compute with.
-- **secret**: right on secret inputs in fixed point (64 bits, 16 of them fractional) to within 0.001 (LpPool: 2^-8), of
-  those whose inputs and results can be shared (no infinities, no NaN). The others raise `UnsupportedOperator` when they
-  are run.
+- **in the clear**: the number of tests that give the right result on ordinary tensors, of all tests. In the other
+  tests the model is refused when it is converted, mostly for an element type (strings, 4-bit and 8-bit floats, unsigned
+  16 to 64 bits) that torch does not compute with.
+- **secret**: the number of tests that give the right result on secret inputs in fixed point (64 bits, 16 of them
+  fractional) to within 0.001 (LpPool: 2^-8), of those whose inputs and results can be shared (no infinities, no NaN).
+  The other tests raise `UnsupportedOperator` when they are run.
 
 A result that is wrong would fail the tests of this project. Written by `scripts/list_onnx_operators.py`.
 """
@@ -114,7 +115,7 @@ def page() -> str:
     total = sum(counts.values(), Counter())
     lines = [HEADER, "## ONNX", "", *table(supported[""], counts), "## ai.onnx.ml", ""]
     lines += [*table(supported["ai.onnx.ml"], counts), "## By inlining", ""]
-    lines += ["Operators that arrive as those above (and all others whose body ONNX gives in terms of them).", ""]
+    lines += ["Operators that are replaced by those above (as are all others that ONNX defines in terms of them).", ""]
     lines += [*table(inlined, counts), "## Refused", "", "| operator | why |", "| --- | --- |"]
     lines += [f"| {name} | {REASONS.get(name, 'no rule yet')} |" for name in refused]
     lines += [

@@ -22,10 +22,10 @@ VERBS = {
     "run": "all parties on this machine, to try a model",
     "cost": "bytes, rounds and correlations of one query, predicted from the graph",
     "advise": "which engine, number format and transfers to choose",
-    "train": "a model with everything secret, beside the same training in the clear",
-    "experiment": "sweeps over engines, networks, numbers and models, kept as JSON lines",
+    "train": "train a model on secret data, and for comparison in the clear",
+    "experiment": "sweeps over engines, networks, number formats and models, kept as JSON lines",
     "bench": "throughput and bytes of a suite of operators",
-    "evaluate": "the zoo: secure inference beside the clear, as records, cards and a page",
+    "evaluate": "the zoo: secure inference compared with clear inference, as records, cards and a page",
 }
 
 # Verbs whose first word says what to do.

@@ -77,7 +77,7 @@ def _read_csv(path: Path) -> Any:
     with path.open(newline="", encoding="utf-8-sig") as file:
         first: list[str] = next((row for row in csv.reader(file) if row), [])
     if len(first) == 1 and any(mark in first[0] for mark in ";\t"):
-        raise InvalidInput(f"{path}: its fields are separated by something else; separate them by commas")
+        raise InvalidInput(f"{path}: its fields are not separated by commas; separate them by commas")
     if not first:
         raise InvalidInput(f"{path}: the file is empty")
     has_header = not all(_is_number(field) for field in first)
@@ -103,7 +103,7 @@ def _is_number(field: str) -> bool:
 
 
 def _column(path: Path, name: str, column: Any) -> np.ndarray:
-    """A column's numbers; InvalidInput with its name and, for what is no number, the first row, counted from 1."""
+    """A column's numbers; InvalidInput with its name and, for a field that is not a number, its row, counted from 1."""
     import pyarrow.types as kinds
 
     kind = column.type
@@ -115,10 +115,10 @@ def _column(path: Path, name: str, column: Any) -> np.ndarray:
             ((i, v) for i, v in enumerate(column.to_pylist()) if not _is_number(v) or not v.strip()), (0, column[0])
         )
         raise InvalidInput(
-            f"{path}: column {name}, row {row + 1}: " + (f"{str(text)[:40]!r} is no number" if text else "is empty")
+            f"{path}: column {name}, row {row + 1}: " + (f"{str(text)[:40]!r} is not a number" if text else "is empty")
         )
     if not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_boolean(kind)):
-        raise InvalidInput(f"{path}: column {name} holds {kind}, no numbers")
+        raise InvalidInput(f"{path}: column {name} holds {kind} instead of numbers")
     numbers = np.asarray(column.to_numpy())
     if numbers.dtype == np.uint64 and numbers.max(initial=0) > np.iinfo(np.int64).max:
         raise InvalidInput(f"{path}: column {name} has numbers beyond those of int64")

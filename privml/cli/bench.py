@@ -52,7 +52,7 @@ def refuse_ignored(config: DictConfig) -> None:
     for name, neutral in _SOME_READ.items():
         value = config.engine.name if name == "engine" else config[name]
         if name not in KINDS[config.suite.kind].reads and value != neutral:
-            raise ConfigError(f"{name}={value}: suite {config.suite.name} does not read it; leave it out")
+            raise ConfigError(f"{name}={value}: suite {config.suite.name} does not use it; leave it out")
 
 
 def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> Task:
@@ -69,7 +69,7 @@ def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> Task:
         engine = {"name": config.suite.engine, "ring": bits, "device": config.device, "truncation": truncation}
     spec = spec_of(config, engine)
     if not spec.ot.decided:
-        raise ConfigError("ot=auto chooses for a query; name the provider to measure")
+        raise ConfigError("ot=auto chooses a provider for a query only; name the provider to measure")
     return Task(
         suite=config.suite.name,
         kind=config.suite.kind,
@@ -91,7 +91,7 @@ def params_of(config: DictConfig, name: str, row: dict[str, Any]) -> dict[str, A
     if "bound" not in params:
         raise ConfigError(f"operator {name} has no bound")
     if not isinstance(config.bound, (int, float)) or not 0 < config.bound <= 1:
-        raise ConfigError(f"bound={config.bound} must be a part of the half of the ring: above 0, at most 1")
+        raise ConfigError(f"bound={config.bound} is a part of half of the ring: it must be above 0 and at most 1")
     return {**params, "bound": float(config.bound)}
 
 

@@ -109,7 +109,9 @@ def show_prepared(config: DictConfig, program: Program, spec: SessionSpec, words
     (how, drawn), shapes = words, shapes_of(config, program)
     spec, prepared = prepared_cost(program, shapes, spec, config.prepared, INPUT_OWNER)
     if not prepared:
-        raise ConfigError(f"prepared={config.prepared}: no product with weights gains by it with these settings")
+        raise ConfigError(
+            f"prepared={config.prepared}: with these settings no product with weights is prepared; leave it out"
+        )
     ledger = cost_of(program, shapes, spec, INPUT_OWNER)
     numbers = ledger.as_dict()
     for node in numbers["nodes"]:

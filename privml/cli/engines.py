@@ -71,7 +71,7 @@ def spec_of(config: DictConfig, dealt: bool | None = None) -> SessionSpec:
     chosen = backend_of(config, dealt)
     if not chosen.remote:
         choices = [AUTO, *(each.name for each in backends() if each.remote)]
-        raise ConfigError(f"engine={config.engine.name} has no parties apart: choose from {', '.join(choices)}")
+        raise ConfigError(f"engine={config.engine.name} cannot run between processes: choose from {', '.join(choices)}")
     own: dict[str, Any] = {"identity": Identity(**identity_of(config)), "deadline": config.deadline}
     if "threads" in config:
         own["threads"] = config.threads

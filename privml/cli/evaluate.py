@@ -86,7 +86,7 @@ def chosen(config: DictConfig, known: list[str]) -> list[str]:
 def settings_of(config: DictConfig) -> Settings:
     spec = spec_of(config)
     if not spec.ot.decided:
-        raise ConfigError("ot=auto chooses for a query; name the provider to evaluate with")
+        raise ConfigError("ot=auto chooses a provider for a query only; name the provider to evaluate with")
     numerics = config.get("numerics")
     return Settings(
         spec=spec,

@@ -26,7 +26,7 @@ _OPEN = {"train": ("settings",), "numerics": ("layers",), "suite": ("operators",
 ABOUT = {
     "engine": "which parties there are, and what it protects against",
     "identity": "certificates",
-    "link": "the link between the parties: simulated, predicted for, or used by ot=auto",
+    "link": "the link between the parties: it is simulated, or used for predictions and by ot=auto",
     "numerics": "number formats",
     "ot": "how correlations are made",
     "suite": "what to measure",

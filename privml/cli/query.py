@@ -84,7 +84,7 @@ def steps_of(program: Program, value: Any) -> tuple[list[list[torch.Tensor]], bo
     if not program.state or not any(stepped):
         return [inputs], False
     if not all(stepped) or len({len(each) for each in inputs}) > 1 or not len(inputs[0]):
-        raise InvalidInput("inputs of several steps have as many of them each, along their first dimension")
+        raise InvalidInput("all inputs must have the same number of steps, one or more, along their first dimension")
     return [list(each) for each in zip(*inputs, strict=True)], True
 
 

@@ -30,8 +30,8 @@ class Ahead:
 
     ahead: int = setting(
         0,
-        "queries whose products with weights are prepared together, in sessions of clients that ask for work ahead, "
-        "while the session is idle and none is left (0: none)",
+        "number of queries whose products with weights are prepared together while a session is idle and has none "
+        "left, if its client asks for work ahead (0: none)",
         least=0,
     )
 
@@ -83,10 +83,8 @@ def _state() -> Any:
 
 
 def _generate() -> Any:
-    about = (
-        "makes a causal language model of transformers a step of greedy decoding, for texts of at most so many ids, "
-    )
-    return setting(None, about + "the prompt included; null: the model as it is", least=2)
+    about = "turns a causal language model of transformers into one step of greedy decoding; the value is the largest "
+    return setting(None, about + "number of ids in a text, prompt included; null: the model as it is", least=2)
 
 
 def _outputs() -> Any:
@@ -266,7 +264,7 @@ class Query(Stored, Common):
 @dataclass
 class Preprocess(Common):
     """Makes the correlations of `count` queries ahead of time: one party listens, the other one names it as server;
-    with engine=threepc both name the dealer, which no query needs then."""
+    with engine=threepc both also name the dealer, which queries then do not need."""
 
     EXAMPLE: ClassVar = "privml preprocess program=lenet/program count=100 listen=127.0.0.1:9000 store=store"
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "link": "lan", "identity": "default"}
@@ -310,8 +308,8 @@ class Certs(Common):
 
 @dataclass
 class Doctor(Common):
-    """What this machine offers privml; with identity.tls... also this party's certificate and the names that it
-    demands."""
+    """Shows what this machine offers to privml; with identity.tls... also this party's certificate and which names of
+    peers are required."""
 
     EXAMPLE: ClassVar = "privml doctor"
     GROUPS: ClassVar = {"identity": "default"}
@@ -354,11 +352,12 @@ class Cost(Common):
     outputs: Any = _outputs()
     state: Any = _state()
     generate: int | None = _generate()
-    batch: int = setting(1, "inputs per query, or what a step gives to a program whose state grows", least=1)
-    length: int = setting(0, "how long the state of such a program is before", least=0)
+    batch: int = setting(1, "inputs per query; for a program whose state grows, the length that a step adds", least=1)
+    length: int = setting(0, "for such a program, the length of the state before the step", least=0)
     prepared: int = setting(
         0,
-        "products with weights are prepared for so many queries together (0: not); then no seconds are predicted",
+        "number of queries for which products with weights are prepared together (0: none); above 0 no seconds are "
+        "predicted",
         least=0,
     )
     threads: int = _threads("lanes of the session: independent layers overlap")
@@ -397,8 +396,8 @@ class Advise(Common):
 
 @dataclass
 class Experiment(Common):
-    """One run, or with experiment=NAME the sweep that configs/experiment/NAME.yaml describes: a JSON line each, and a
-    table."""
+    """One run, or with experiment=NAME the sweep that configs/experiment/NAME.yaml describes; writes a JSON line for
+    each run and prints a table."""
 
     EXAMPLE: ClassVar = "privml experiment experiment=lenet_engines"
     GROUPS: ClassVar = {"engine": DEFAULT, "ot": "softspoken", "numerics": "fixed32", "link": "loopback"}
@@ -480,8 +479,8 @@ class Evaluate(Common):
 
 @dataclass
 class Train(Common):
-    """Trains a model with everything secret, and beside it in the clear from the same start: an ordinary loop of
-    PyTorch on secret tensors. Losses are revealed for the curve, and the weights at the end."""
+    """Trains a model on secret data by an ordinary loop of PyTorch on secret tensors, and for comparison in the clear
+    from the same start. Losses are revealed for the curve, and the weights at the end."""
 
     EXAMPLE: ClassVar = "privml train train=logistic split=vertical train.epochs=2"
     GROUPS: ClassVar = {"train": "lenet", "engine": TRAINING, "identity": "default"}

@@ -91,7 +91,7 @@ class Engine(abc.ABC):
     def composed(self, name: str, through: Engine, *args: Any) -> Any:
         """Where the engine composes: ``relu``, ``maximum``, ``max_last``, ``argmax_last`` or ``function`` by operations
         of ``through``, which stands in front of this engine."""
-        raise ConfigError(f"the engine {self.name} does not compose {name}")
+        raise ConfigError(f"the engine {self.name} does not make {name} of other operations")
 
     def computes_whole(self, name: str, *args: Any) -> bool:
         """Whether an engine that composes makes this call by a protocol of its own instead."""

@@ -19,7 +19,7 @@ def added(total: float, failure: float) -> float:
     if total <= NOTICEABLE < together:
         warnings.warn(
             "truncation=probabilistic: a truncated value of this session may be wrong by far, with a probability that "
-            f"is only known to be below {min(together, 1.0):.2g}; truncation=auto takes that protocol where it is safe",
+            f"is only known to be below {min(together, 1.0):.2g}; truncation=auto takes that protocol if it is safe",
             TruncationsMayFail,
             stacklevel=3,
         )

@@ -88,7 +88,7 @@ def _tensor(value: Any, name: str = "") -> torch.Tensor:
     try:
         return torch.as_tensor(value)
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InvalidInput(f"input {name}: {type(value).__name__} is no tensor ({error})") from None
+        raise InvalidInput(f"input {name}: {type(value).__name__} is not a tensor ({error})") from None
 
 
 def _joined(loader: Iterable[Any], parameters: Sequence[str] | None) -> Batch:

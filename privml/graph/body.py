@@ -173,7 +173,7 @@ def _graph_of(body: Mapping[str, Any]) -> tuple[fx.Graph, dict[str, torch.Tensor
     numerics = _decode_numerics(body["numerics"])
     graph, constants, results = _decode_graph(body, True)
     if not all(node.meta["secret"] and "shape" in node.meta for node in results):
-        raise CorruptFile("an output of the program is no secret tensor")
+        raise CorruptFile("an output of the program is not a secret tensor")
     if "notes" in body:
         _check_notes(body["notes"])
     if "labels" in body:
@@ -188,7 +188,7 @@ def kept_of(body: Mapping[str, Any], graph: fx.Graph) -> tuple[StateSpec, ...]:
     try:
         entries = body["state"]
         if not entries or any(set(entry) != {"name", "grows", "most"} for entry in entries):
-            raise CorruptFile("the states of a program have a name, and say how they grow")
+            raise CorruptFile("each state of a program must have a name and declare how it grows")
         return states_of(graph, entries)
     except CorruptFile:
         raise
@@ -209,7 +209,7 @@ def client_of(body: Mapping[str, Any]) -> ClientPart | None:
         entered = entered[: len(entered) - len(body.get("state", ()))]  # a state is no input of the client's
         kinds = [(shape_of(node), str(dtype_of(node)).removeprefix("torch.")) for node in results]
         if kinds != [(tuple(entry["shape"]), entry["dtype"]) for entry in entered]:
-            raise CorruptFile("the client's part of a program does not give what the program takes")
+            raise CorruptFile("the client's part of a program does not make the inputs that the program takes")
     except (CorruptFile, UnsupportedOperator):
         raise
     except _NO_PROGRAM as error:
@@ -239,14 +239,14 @@ def _check_notes(notes: Any) -> None:
     """Texts of another party: short ones."""
     texts = isinstance(notes, list) and 0 < len(notes) <= _MOST_NOTES
     if not texts or not all(isinstance(note, str) and 0 < len(note) <= _LONGEST_NOTE for note in notes):
-        raise CorruptFile("the notes of the program are no list of short texts")
+        raise CorruptFile("the notes of the program are not a list of short texts")
 
 
 def _check_labels(labels: Any, outputs: int) -> None:
     given = [names for names in labels if names is not None]
     lists = len(labels) == outputs and all(isinstance(names, list) and names for names in given)
     if not lists or not all(isinstance(text, str) and len(text) <= 512 for names in given for text in names):
-        raise CorruptFile("the labels of the outputs are no lists of short strings, one for each output")
+        raise CorruptFile("the labels of the outputs are not lists of short strings, one for each output")
 
 
 def _decode_numerics(numbers: Mapping[str, Any]) -> Numerics:
@@ -310,7 +310,7 @@ def _check_secrecy(node: fx.Node) -> None:
     real = node.op == "placeholder" and node.meta["dtype"].is_floating_point
     wrong = (real and not secret) or (node.op == "call_function" and "shape" in node.meta and depends != secret)
     if wrong:
-        raise CorruptFile(f"node {node.name!r} says it is {'secret' if secret else 'public'}, which it is not")
+        raise CorruptFile(f"node {node.name!r} is declared {'secret' if secret else 'public'}, but is not")
 
 
 def _decode(value: Any, nodes: Mapping[str, fx.Node]) -> Any:

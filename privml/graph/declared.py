@@ -48,7 +48,7 @@ def declared_of(given: Mapping[str, Any] | None) -> tuple[Declared, ...]:
                 "number, nor (INPUT, OUTPUT, DIMENSION, MOST) for one that grows along a dimension"
             )
         if len(parts) == 4 and not 0 < parts[3] < 2**31:
-            raise ConfigError(f"state {name!r}: it cannot grow to at most {parts[3]}")
+            raise ConfigError(f"state {name!r}: its greatest length {parts[3]} must be from 1 to {2**31 - 1}")
         result.append(Declared(name, *parts))
     for part in ("input", "output"):
         used = [getattr(each, part) for each in result]
@@ -128,7 +128,7 @@ def state_last(
         chosen.append(node)
         taken.append(place)
     if len(chosen) == len(nodes) or len(taken) == len(results):
-        raise ConfigError("a model with state needs an input and an output beside it")
+        raise ConfigError("a model with state needs an input and an output besides the state")
     ordered = [node for node in nodes if node not in chosen] + chosen
     for before, node in zip(ordered, ordered[1:], strict=False):
         before.append(node)
@@ -285,11 +285,11 @@ def _lengthened(
             length, by = now.shape[each.grows], result.shape[each.grows]
             if length + by > each.most:
                 raise InvalidInput(
-                    f"state {each.name!r} of the calibration data is {length} long: {by} more are above {each.most}"
+                    f"state {each.name!r} of the calibration data is {length} long: {by} more exceed {each.most}"
                 )
             rooms.append(((each.most - length) // by, by))
     if len({by for _, by in rooms}) > 1:
-        raise ConfigError("states that grow must become longer by as much")
+        raise ConfigError("all states that grow must grow by the same length in a call")
     batches = _run(module, data, declared, places, min(LOOKED, *(room for room, _ in rooms)))
     notes = _growing(declared, [batch[-count:] for batch in batches])
     kept = [2**i - 1 for i in range(len(batches).bit_length()) if 2**i < len(batches)]
@@ -325,8 +325,8 @@ def _growing(declared: Sequence[Declared], states: Sequence[Sequence[torch.Tenso
         half, whole = max(sizes[: len(sizes) // 2]), max(sizes)
         if not whole <= GROWN * half:  # also for what is no number
             notes.append(
-                f"state {each.name!r} grows from step to step: it comes to {half:.3g} in {len(sizes) // 2} steps of "
-                f"the calibration data and to {whole:.3g} in {len(sizes)}. No format has room for any number of steps: "
-                "in a session of many, answers are wrong without an error"
+                f"state {each.name!r} grows from step to step: it reaches {half:.3g} in {len(sizes) // 2} steps of "
+                f"the calibration data and {whole:.3g} in {len(sizes)}. No format has room for any number of steps: in "
+                "a session of many steps, answers are wrong without an error"
             )
     return notes

@@ -108,7 +108,7 @@ def _clean(module: fx.GraphModule, exported: Any) -> fx.GraphModule:
     if exported.graph_signature.buffers_to_mutate:
         names = ", ".join(exported.graph_signature.buffers_to_mutate.values())
         raise UnsupportedOperator(
-            f"the model changes its buffers while it runs ({names}); a program keeps no state, "
+            f"the model changes its buffers while it runs ({names}); a program cannot do that: "
             "make them inputs and outputs"
         )
     for node in list(graph.nodes):

@@ -60,7 +60,7 @@ def states_of(graph: fx.Graph, entries: Sequence[Mapping[str, Any]]) -> tuple[St
     says."""
     inputs, (outputs,) = placeholders(graph), graph.output_node().args
     if len(entries) > min(len(inputs), len(outputs)) or len({entry["name"] for entry in entries}) < len(entries):
-        raise CorruptFile("a program with more states than inputs or outputs, or two of one name")
+        raise CorruptFile("a program has more states than inputs or outputs, or two states of one name")
     pairs = zip(inputs[len(inputs) - len(entries) :], outputs[len(outputs) - len(entries) :], strict=True)
     return tuple(_state_of(entry, node, output) for entry, (node, output) in zip(entries, pairs, strict=True))
 
@@ -76,7 +76,7 @@ def _state_of(entry: Mapping[str, Any], node: fx.Node, output: fx.Node) -> State
         by = None
     else:
         if type(grows) is not int or not 0 <= grows < len(shape) or type(most) is not int or not 0 < most < 2**31:
-            raise CorruptFile(f"state {name!r} grows along no dimension, or without end")
+            raise CorruptFile(f"state {name!r} grows without a dimension or a greatest length")
         others = [(a, b) for dim, (a, b) in enumerate(zip(shape, made, strict=True)) if dim != grows]
         if shape[grows] is not None or any(a != b for a, b in others):
             raise CorruptFile(f"state {name!r}: its output cannot be appended to it")
@@ -160,7 +160,7 @@ class State:
         for spec in self._specs:
             batch = any(n is None and dim != spec.grows for dim, n in enumerate(spec.shape))
             if batch and self.steps and open_size != self._open_size:
-                raise InvalidInput(f"state {spec.name!r} is of {self._open_size} row(s), the input of {open_size}")
+                raise InvalidInput(f"state {spec.name!r} has {self._open_size} row(s), but the input has {open_size}")
             if spec.most is not None and self.length + spec.added(open_size) > spec.most:
                 raise InvalidInput(
                     f"state {spec.name!r} holds {self.length} of at most {spec.most}: {spec.added(open_size)} more do "

@@ -141,7 +141,7 @@ def _way_of(node: fx.Node, inputs: list[fx.Node], ways: Mapping[str, str]) -> st
     if len(chosen) > 1:
         names = ", ".join(each.name for each in inputs)
         raise ConfigError(
-            f"token_ids: {node.meta.get('layer', node.name)!r} depends on {names}, which take several ways"
+            f"token_ids: {node.meta.get('layer', node.name)!r} depends on {names}; give them the same value"
         )
     return chosen.pop()
 

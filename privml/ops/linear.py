@@ -190,7 +190,7 @@ def mean(
     x: SecretTensor, dim: Sequence[int] | None = None, keepdim: bool = False, dtype: torch.dtype | None = None
 ) -> SecretTensor:
     if not (dtype or x.dtype).is_floating_point:
-        raise InvalidInput(f"mean of a {dtype or x.dtype} tensor; say x.float() or mean(..., dtype=torch.float32)")
+        raise InvalidInput(f"mean of a {dtype or x.dtype} tensor; use x.float() or mean(..., dtype=torch.float32)")
     dims = dims_of(x, dim)
     share, fmt = sum_share(x, dims, keepdim, dtype or x.dtype)
     count = math.prod(x.shape[d] for d in dims)

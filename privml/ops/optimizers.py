@@ -135,8 +135,8 @@ def _check(optimizer: torch.optim.Optimizer, parameter: SecretTensor, group: dic
     for key, value in optimizer.state.get(parameter, {}).items():
         if key != "step" and isinstance(value, torch.Tensor) and not isinstance(value, SecretTensor):
             raise ConfigError(
-                f"{name}: its state {key!r} is in clear and belongs to secret weights; do not load the state of a "
-                "training in clear, or load that of a secret one"
+                f"{name}: its state {key!r} is in the clear, but its weights are secret; do not load the state of a "
+                "training in the clear; load that of a secret training"
             )
 
 

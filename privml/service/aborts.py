@@ -124,8 +124,8 @@ class Aborts:
             yield
         except OSError as error:
             raise StoreError(
-                f"{self._path}: failed sessions cannot be counted there ({error.strerror}), and none is opened "
-                "without: name another file as aborts=FILE"
+                f"{self._path}: failed sessions cannot be counted there ({error.strerror}), and no session is "
+                "opened without the count: name another file as aborts=FILE"
             ) from error
 
 
@@ -142,7 +142,7 @@ def _read(path: Path) -> Counter[str]:
         fits = False
     if not fits:
         raise CorruptFile(
-            f"{path}: no counts of failed sessions, which it should hold; restore it, or remove it, after which "
+            f"{path}: it does not hold counts of failed sessions; restore it, or remove it: then "
             "refused clients may connect again"
         )
     return Counter(counts)

@@ -125,4 +125,4 @@ def choice_in(fields: dict[str, Any], spec: SessionSpec) -> tuple[OtChoice, str]
         if fields.get("ot") == [choice.provider, choice.k]:
             why = "".join(c for c in str(fields.get("why", ""))[:300] if c.isascii() and c.isprintable())
             return choice, why
-    raise ProtocolError("the server chose no transfers that ot=auto knows")
+    raise ProtocolError("the server chose transfers that ot=auto does not offer")

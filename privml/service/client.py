@@ -402,7 +402,7 @@ class Client:
         ring = getattr(self._service.settings.spec.engine, "ring", None)
         if ring is not None and self._failures >= LIMITS[ring]:
             raise IdentityError(
-                f"{server}: {self._failures} sessions with it failed a check or broke off, so this client opens none"
+                f"{server}: {self._failures} sessions with it failed a check or broke off; this client opens no more"
             )
 
     def _pause(self, attempt: int, error: Exception) -> float:

@@ -176,7 +176,7 @@ def _graphics() -> Iterator[Finding]:
     except ImportError:  # which stands among the packages
         return
     if not torch.cuda.is_available():
-        found = "torch sees no CUDA device"
+        found = "torch finds no CUDA device"
         yield Finding("GPU", LACKING, found, "engine=threepc computes on CPUs; a CUDA device makes it faster")
         return
     name, memory = torch.cuda.get_device_name(), torch.cuda.get_device_properties(0).total_memory / 2**30
@@ -205,7 +205,7 @@ def _secrecy() -> Iterator[Finding]:
     advice = (
         ""
         if safe
-        else f"see that {handler} drops those of processes whose limit is 0, or sysctl kernel.core_pattern=core"
+        else f"make sure that {handler} drops those of processes whose limit is 0, or sysctl kernel.core_pattern=core"
     )
     yield Finding("core dumps", GOOD if safe else LACKING, found, advice)
     swaps = Path("/proc/swaps")

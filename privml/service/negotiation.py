@@ -386,7 +386,7 @@ def checked_shapes(
         raise InvalidInput(f"the program takes {len(specs)} input(s)")
     for spec, shape in zip(specs, shapes, strict=True):
         if not isinstance(shape, list) or not all(type(n) is int and n > 0 for n in shape):
-            raise InvalidInput(f"input {spec.name!r}: no shape that this party accepts")
+            raise InvalidInput(f"input {spec.name!r}: its shape is not a list of whole numbers above 0")
         if len(shape) != len(spec.shape) or any(w not in (None, n) for w, n in zip(spec.shape, shape, strict=True)):
             raise InvalidInput(f"input {spec.name!r}: shape {shape}, but the program expects {list(spec.shape)}")
     limit.check(specs, shapes)

@@ -56,7 +56,7 @@ class RemoteModel(torch.nn.Module):
         self.training = False
         self.client: Client = None  # type: ignore[assignment]
         if type(max_batch) is not int or max_batch < 1 or not 0 <= max_wait < float("inf"):
-            raise ConfigError(f"max_batch={max_batch} must be at least 1 and max_wait={max_wait} some seconds")
+            raise ConfigError(f"max_batch={max_batch} must be at least 1 and max_wait={max_wait} a number of seconds")
         client = Client(program, server, spec, **settings)
         if client.program.state:
             raise ConfigError("this program keeps state between its calls: use Client(...).session(), step by step")
@@ -82,8 +82,8 @@ class RemoteModel(torch.nn.Module):
         for value in inputs:
             if isinstance(value, torch.Tensor) and value.requires_grad:
                 raise InvalidInput(
-                    "an input requires a gradient, and a private query returns none: pass x.detach(), or call "
-                    "under torch.no_grad() what makes x"
+                    "an input requires a gradient, and a private query returns none: pass x.detach(), or compute "
+                    "x under torch.no_grad()"
                 )
         outputs: Sequence[torch.Tensor]
         checked = checked_inputs(self.program, inputs)
@@ -117,7 +117,7 @@ class RemoteModel(torch.nn.Module):
         self.close()
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise pickle.PicklingError("a remote model holds a session and has no copies: make another one")
+        raise pickle.PicklingError("a remote model holds a session and cannot be copied: make another one")
 
     def extra_repr(self) -> str:
         return f"server={self.client.server!r}, program={self.program.hash[:12]}"
@@ -219,6 +219,6 @@ class Gatherer:
         outputs = self._query(joined)
         rows = [call.rows for call in together]
         if any(output.shape[:1] != (sum(rows),) for output in outputs):
-            raise ConfigError("an output has other rows than the inputs, so it cannot be split: use max_batch=1")
+            raise ConfigError("an output has not as many rows as the inputs, so it cannot be split: use max_batch=1")
         for call, *parts in zip(together, *(output.split(rows) for output in outputs), strict=True):
             call.outputs = tuple(part.clone() for part in parts)  # of its own: no view of another's rows

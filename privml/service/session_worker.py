@@ -167,7 +167,7 @@ def _next_requested(channel: _core.Channel, seconds: float) -> bool:
     except PeerDisconnected:
         return False
     if byte != NEXT_QUERY:
-        raise ProtocolError("what the client sent after its answer does not ask for another query")
+        raise ProtocolError("what the client sent after its answer is not a request for another query")
     return True
 
 

@@ -143,7 +143,7 @@ class PendingSessions:
             connections.channels[place] = channel
             complete = self._waiting.pop(token) if connections.complete else None
         if gone is not None:
-            self._log(f"a session was dropped: too many wait for their other party, most of them of {gone.first!r}")
+            self._log(f"a session was dropped: too many sessions wait for a party, most of them of {gone.first!r}")
             gone.close()
         return complete
 
@@ -163,7 +163,7 @@ class PendingSessions:
                 del self._waiting[connections.token]
         for connections in late:
             came = sorted({rank for rank, _ in connections.channels})
-            self._log(f"a session was dropped after {self._patience:g} seconds: only party {came} came")
+            self._log(f"a session was dropped after {self._patience:g} seconds: only party {came} connected")
             connections.close()
 
     def close(self) -> None:

@@ -173,7 +173,7 @@ def _raise_if_moved(answer: dict[str, Any], name: str) -> None:
         return
     address = answer[MOVED]
     if not isinstance(address, str) or len(address) > _ADDRESS_LIMIT or not _is_address(address):
-        raise ProtocolError("the peer redirects this party to what is not an address")
+        raise ProtocolError("the peer redirects this party to something that is not an address")
     raise ServiceMoved(f"the server redirects its clients to {address}", address, name)
 
 
@@ -211,7 +211,7 @@ def _write(channel: ByteChannel, message: dict[str, Any]) -> None:
 
 def _read(channel: ByteChannel, magic_read: bool = False) -> dict[str, Any]:
     if not magic_read and channel.read(len(MAGIC)) != MAGIC:
-        raise ProtocolError("the other side does not speak privml: its first bytes are not a hello")
+        raise ProtocolError("the first bytes from the other side are not a hello of privml")
     length = int.from_bytes(channel.read(4), "little")
     if length > LENGTH_LIMIT:
         raise ProtocolError(f"the peer announces a hello of {length} bytes, at most {LENGTH_LIMIT} are allowed")

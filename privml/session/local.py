@@ -44,7 +44,7 @@ def local(
     formats |= {each.name: settings.pop(each.name) for each in fields(Numerics) if each.name in settings}
     if isinstance(program, str):
         if engine is not None:
-            raise ConfigError(f"two engines, {program!r} and {engine!r}; name one")
+            raise ConfigError(f"two engines are given, {program!r} and {engine!r}; name one")
         program, engine = None, program
     engine = engine or "plain"
     if program is None:

@@ -52,14 +52,14 @@ def read_key(path: Path) -> bytes:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
-        raise ConfigError(f"{path}: no key there; it is the file that the store was made with") from None
+        raise ConfigError(f"{path}: no key there; name the key file that the store was made with") from None
     with os.fdopen(handle, "rb") as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         if mode & 0o077:
             raise ConfigError(f"{path}: others may read or change this key (mode {mode:04o}); run chmod 600 {path}")
         key = file.read(KEY_BYTES + 1)
     if len(key) != KEY_BYTES:
-        raise CorruptFile(f"{path}: a key has {KEY_BYTES} bytes, this file {len(key)}")
+        raise CorruptFile(f"{path}: a key has {KEY_BYTES} bytes, but this file has {len(key)}")
     return key
 
 

@@ -174,7 +174,7 @@ class Store:
                 raise CorruptFile(f"{path}: this chunk is missing") from None
             self._remove([(kind, chunk)])
             if len(sealed) != count * self.header.kinds[kind].bytes + _core.Seal.overhead:
-                raise CorruptFile(f"{path}: {len(sealed)} bytes, not those of {count} correlations")
+                raise CorruptFile(f"{path}: {len(sealed)} bytes is not the size of {count} correlations")
             yield Chunk(kind, count, self.header.chunk_context(kind, chunk), sealed)
 
     def _write_index(self, position: Position) -> None:

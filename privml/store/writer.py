@@ -80,7 +80,7 @@ class StoreWriter:
         party's offset of transfers; nothing where each query has a secret of its own."""
         complete = all(following == self.header.chunks(kind) for kind, following in enumerate(self._next))
         if not self._whole or not complete:
-            raise ValueError("a store is committed when all its chunks were put")
+            raise ValueError("a store is committed only after all its chunks were put")
         with writing(self.folder):
             sync_folder(files.chunk_folder(self.folder))
         start = self.header.query_start(0)

@@ -194,7 +194,7 @@ def test_python_numerics_are_the_programs(program):
     [
         (lambda: SessionSpec(deadline=0), "deadline=0 must be a positive"),
         (lambda: SessionSpec("threepc", ot=OtChoice(refill="background")), "makes no transfers"),
-        (lambda: privml.connect(0, "threepc", listen="127.0.0.1:0"), "run by a privml.SessionSpec"),
+        (lambda: privml.connect(0, "threepc", listen="127.0.0.1:0"), "needs a privml.SessionSpec"),
     ],
 )
 def test_python_specifications(make, words):
@@ -203,9 +203,9 @@ def test_python_specifications(make, words):
 
 
 def test_services_take_specifications_alone(program):
-    with pytest.raises(ConfigError, match="run by a privml.SessionSpec"):
+    with pytest.raises(ConfigError, match="needs a privml.SessionSpec"):
         servers.serve(program, "127.0.0.1:0", OtChoice())
-    with pytest.raises(ConfigError, match="run by a privml.SessionSpec"):
+    with pytest.raises(ConfigError, match="needs a privml.SessionSpec"):
         privml.Client(program, "127.0.0.1:9", "twopc")
 
 

@@ -142,7 +142,7 @@ def test_state_of_a_training_in_clear_is_refused():
         secret = privml.secret(model, owner=0)
         optimizer = torch.optim.Adam(secret.parameters())
         optimizer.load_state_dict(trained.state_dict())
-        with pytest.raises(ConfigError, match="exp_avg.*in clear"):
+        with pytest.raises(ConfigError, match="exp_avg.*in the clear"):
             step(secret, optimizer, privml.share(X, owner=0), privml.share(Y, owner=1))
 
 

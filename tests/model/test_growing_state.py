@@ -146,7 +146,7 @@ def test_rows_with_shorter_states_decide():
     ("state", "error", "text"),
     [
         ({"kept": ("cache", 1, 1)}, ConfigError, "nor .INPUT, OUTPUT, DIMENSION, MOST."),
-        ({"kept": ("cache", 1, 1, 0)}, ConfigError, "cannot grow to at most 0"),
+        ({"kept": ("cache", 1, 1, 0)}, ConfigError, "greatest length 0 must be"),
         ({"kept": ("cache", 1, 3, 9)}, InvalidInput, "have no dimension 3"),
         ({"kept": ("cash", 1, 1, 9)}, ConfigError, "no input 'cash'; there are x, cache"),
         ({"kept": ("cache", 0, 1, 9)}, InvalidInput, "neither what a call appends .* nor torch.cat"),

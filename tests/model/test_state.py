@@ -86,7 +86,7 @@ def test_another_batch_is_refused_and_leaves_the_state(program):
     expected = network.plain(program, inputs)
     with privml.local(program, engine="twopc", ot="ideal") as session:
         assert torch.equal(session(inputs[0]), expected[0])
-        with pytest.raises(InvalidInput, match=r"state 'h' is of 2 row\(s\), the input of 3"):
+        with pytest.raises(InvalidInput, match=r"state 'h' has 2 row\(s\), but the input has 3"):
             session(torch.zeros(3, 4))
         for bad in (torch.zeros(2, 5), torch.full((2, 4), float("nan"))):
             with pytest.raises(InvalidInput):
@@ -177,7 +177,7 @@ def test_declarations_that_fit_no_model(state, message):
 
 
 def test_a_model_that_is_nothing_but_state_is_refused():
-    with pytest.raises(ConfigError, match="an input and an output beside it"):
+    with pytest.raises(ConfigError, match="an input and an output besides the state"):
         privml.convert(torch.nn.Linear(4, 4), torch.zeros(4, 4), state={"h": ("input", 0)})
 
 

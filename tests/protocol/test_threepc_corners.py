@@ -133,7 +133,7 @@ def test_half_a_session_is_given_up_though_nobody_else_comes():
 
     alone = reach(b"t" * 32, 1)
     assert lines.get(timeout=20).startswith("dealing on port")
-    assert lines.get(timeout=20) == "a session was dropped after 1 seconds: only party [1] came"
+    assert lines.get(timeout=20) == "a session was dropped after 1 seconds: only party [1] connected"
     alone[0].set_deadline(10.0)
     with pytest.raises(PeerDisconnected, match="closed"):
         alone[0].read(1)

@@ -88,7 +88,7 @@ def test_without_pyarrow_a_table_says_what_to_install(name, tmp_path, monkeypatc
 @pytest.mark.parametrize(
     "name, content, words",
     [
-        ("x.csv", "a,b\n1,2\n3,four\n", "column b, row 2: 'four' is no number"),
+        ("x.csv", "a,b\n1,2\n3,four\n", "column b, row 2: 'four' is not a number"),
         ("x.csv", "a,b\n1,\n", "column b, row 1 is empty"),
         ("x.csv", "1,2\n3\n", "Expected 2 columns, got 1"),
         ("x.csv", "1;2\n3;4\n", "separate them by commas"),

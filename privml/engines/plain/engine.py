@@ -234,7 +234,7 @@ class PlainEngine(Engine):
     def claim(self, a: Share, low: int, high: int) -> Share:
         least, most = ring.extremes(a[0])
         if a[0].numel() and (least < low or most > high):
-            raise AssertionError(f"a rule claims a value in [{low}, {high}], which is in [{least}, {most}]")
+            raise AssertionError(f"a rule claims values in [{low}, {high}], but they are in [{least}, {most}]")
         return a
 
     def _expect(self, a: Share, promise: Promise) -> None:

@@ -44,7 +44,7 @@ class CupyLauncher:
 
     def __init__(self, device: torch.device) -> None:
         if not torch.cuda.is_available():
-            raise RuntimeError("device=cuda: torch sees no CUDA device")
+            raise RuntimeError("device=cuda: torch finds no CUDA device")
         self._index = device.index if device.index is not None else torch.cuda.current_device()
 
     def launch(self, name: str, threads: int, arguments: Sequence[Any], shared: int = 0) -> None:

@@ -31,7 +31,7 @@ def kernels_for(device: str) -> Any:
     if device == "cpu":
         return kernels_cpu
     if not torch.cuda.is_available():
-        raise ConfigError("device=cuda: torch sees no CUDA device")
+        raise ConfigError("device=cuda: torch finds no CUDA device")
     if importlib.util.find_spec("cupy") is None:
         raise ConfigError("device=cuda needs CuPy: pip install 'privml[gpu]'")
     from privml.engines.threepc.kernels_cuda import CudaKernels

@@ -131,7 +131,7 @@ class Links:
             if message.source == self.rank and message.size:
                 payload, channel = payloads[message.target], channels[message.target]
                 if payload.nbytes != message.size:
-                    raise ValueError(f"a message of {message.size} bytes was announced, {payload.nbytes} are sent")
+                    raise ValueError(f"a message of {message.size} bytes was announced, but {payload.nbytes} are sent")
                 channel.set_depth(clock)
                 channel.write_array(payload)
                 channel.flush()

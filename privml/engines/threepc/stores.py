@@ -58,7 +58,7 @@ class ThreePartyStores(Stores):
         self, program: Any, shapes: Any, spec: SessionSpec, rank: int = 0, products: Sequence[Any] = ()
     ) -> tuple[Kind, ...]:
         if program.state:
-            raise ConfigError("this program keeps state between its calls: what it draws cannot be dealt ahead of them")
+            raise ConfigError("this program keeps state between its calls: its correlations cannot be dealt ahead")
         dealt, online = program.dealt(shapes, spec)
         if online:
             raise ConfigError(NEEDS_DEALER)
@@ -154,5 +154,5 @@ class ThreePartyStores(Stores):
     def _weights(rank: int, stock: Stock, kernels: Any) -> KeptWeights:
         secret = stock.seal.open(*stock.offset)
         if secret is None:
-            raise CorruptFile(f"the {stock.store} was altered: its weights do not open")
+            raise CorruptFile(f"the {stock.store} was altered: its weights cannot be decrypted")
         return KeptWeights(Stream(secret, kernels)) if rank == 0 else KeptWeights(None, secret)

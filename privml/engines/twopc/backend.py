@@ -57,7 +57,7 @@ class TwoParty(Backend):
 
     def open(self, channels: Sequence[_core.Channel], rank: int, spec: SessionSpec) -> TwoPartyEngine:
         if not spec.ot.decided:
-            raise ConfigError("ot=auto chooses for a query between server and client; name a provider here")
+            raise ConfigError("ot=auto chooses a provider for a query between server and client; name one here")
         return connected(channels, rank, spec.ot, spec.threads, spec.test_seed, linear_of(spec))
 
     def meter(self, spec: SessionSpec, rank: int = 0, counts_only: bool = True) -> TwoPartyEngine:

@@ -73,7 +73,7 @@ def checked(mode: str, noise: str) -> None:
     if noise not in NOISES:
         raise ConfigError(f"noise={noise} must be one of {', '.join(NOISES)}")
     if mode == "ot" and noise != "tail":
-        raise ConfigError(f"noise={noise} is about lattice ciphertexts, which linear=ot never makes: leave out one")
+        raise ConfigError(f"noise={noise} is for lattice ciphertexts, and linear=ot makes none: leave out one of them")
 
 
 BY_TRANSFERS = Linear()

@@ -276,7 +276,7 @@ class Planner:
         spoken = next((v.labels for v in operands if v is not None and v.labels), None)
         if spoken is not None:
             if proto.op_type not in _SAME_STRINGS:
-                raise Refusal("it computes with strings; labels can only be given out")
+                raise Refusal("it computes with strings, which can only be labels of an output")
             node.labels[0] = spoken
         for index in rule.static:
             if node.has(index) and not operands[index].static:
