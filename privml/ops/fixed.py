@@ -51,8 +51,11 @@ WIDEST_EXPONENT = 64
 _WORTH_A_PROOF = 2
 # What a function may exceed its mathematical bound by, in units of the last place.
 SLACK = 16
-# Above the relative error of functions that engines compose.
-_NEARLY_ONE = 1.0 + 2.0**-20
+# What engines compose inverses of, functions of [1/2, 1), are at most so many times their largest value there for any
+# argument: pieces of a polynomial reach beyond their ends.
+_BEYOND = 1.125
+# Engines that compose reciprocals compare arguments below this size correctly: results of these saturate.
+_COMPARED = 1 << WIDEST
 # The largest scale of a result of unknown size: 11 bits are left for the integers.
 UNBOUNDED_SCALE = 20
 # Functions whose values are never negative, those that stay below a bound, and those that grow with their arguments.
@@ -156,16 +159,22 @@ def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
     source = source_of(x, WIDEST_EXPONENT if wide or name in _WIDE else WIDEST)
     x = cast(x, source.bits, source.scale)
     share = engine_of(x).function(name, x.share, source, target)
-    to = result_format(name, source, target, wide)
+    to = result_format(name, source, target, wide, limit(x.format))
     return claimed(SecretTensor(share, to, x.placement, x.session, x.dtype), to)
 
 
-def result_format(name: str, source: FixedPoint, target: FixedPoint, wide: bool = False) -> RingFormat:
-    """The format of a function's values in ``target``, or in a ``wide`` ring, for any argument of ``source``."""
+def result_format(
+    name: str, source: FixedPoint, target: FixedPoint, wide: bool = False, size: int | None = None
+) -> RingFormat:
+    """The format of a function's values in ``target``, or in a ``wide`` ring, for any argument of ``source``, or
+    any x with -size <= x < size."""
     bits = max(source.bits, target.bits) if wide else target.bits
     low, high = _values(name, source, target)
-    if wide and name == "rsqrt":  # it does not saturate: the largest is that of the least positive number
-        high = max(high, math.ceil(2.0 ** (target.scale + source.scale / 2) * _NEARLY_ONE) + SLACK)
+    # In wide rings they do not saturate: the largest is that of the least positive number.
+    if wide and name == "rsqrt":
+        high = max(high, math.ceil(2.0 ** (target.scale + source.scale / 2) * _BEYOND) + SLACK)
+    if wide and name == "reciprocal" and (size or limit(source)) > _COMPARED:
+        high = max(high, math.ceil(2.0 ** (target.scale + source.scale) * _BEYOND) + SLACK)
     return proved(bits, target.scale, True, low, high)
 
 

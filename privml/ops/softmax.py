@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from privml.dispatch import implements
+from privml.errors import InvalidInput
 from privml.formats import FixedPoint
 from privml.ops.elementary import logarithm
 from privml.ops.exponential import decay
@@ -43,6 +44,9 @@ aten = torch.ops.aten
 
 # Of the exponentials, besides half a bit for each doubling of their number: errors of either sign add up to its root.
 _GUARD = 2
+# Exponentials have at least so many fractional bits; 2^_MOST of them have a sum below 2^31.
+_COARSEST = 6
+_MOST = WIDEST - 2 - _COARSEST
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +72,13 @@ class _Parts:
 
 
 def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
+    count = max(torch.Size([x.shape[d] for d in dims]).numel(), 1)
+    more = (count - 1).bit_length()
+    if more > _MOST:
+        raise InvalidInput(
+            f"a softmax or logsumexp of {count} numbers: at most {1 << _MOST} exponentials have a sum within the 32 "
+            "bits that a reciprocal or a logarithm takes; split the dimension"
+        )
     hidden = mask_of(x)
     if hidden is not None:  # what stands there need not fit the ring of the others
         x = like(x, tuple(c.masked_fill(hidden, 0) for c in x.share))
@@ -85,9 +96,7 @@ def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
     below = less(x, top)
     if hidden is not None:
         below = like(below, tuple(c.masked_fill(hidden, 0) for c in below.share))
-    count = max(torch.Size([x.shape[d] for d in dims]).numel(), 1)
-    more = (count - 1).bit_length()
-    power_scale = max(min(scale + _GUARD + (more + 1) // 2, WIDEST - 2 - more), 6)
+    power_scale = max(min(scale + _GUARD + (more + 1) // 2, WIDEST - 2 - more), _COARSEST)
     target = FixedPoint(min(max(power_scale + more + 2, 8), WIDEST), power_scale)
     powers = decay(below, target, proved)
     if hidden is not None:
