@@ -94,15 +94,17 @@ def without_core_dumps() -> None:
 
 
 def run_verb(verb: str, overrides: list[str]) -> None:
-    from privml.cli import console, schemas
+    from privml.cli import configuration, console
     from privml.cli import overrides as written
 
     with console.clean_errors(verb):
         overrides = written.checked(verb, written.gathered(overrides))
-        if schemas.is_plain(verb, overrides):
+        if configuration.is_plain(verb, overrides):
             without_core_dumps()
             console.plain_warnings()
-            importlib.import_module(f"privml.cli.{verb}").run(schemas.checked(verb, schemas.plain(verb, overrides)))
+            importlib.import_module(f"privml.cli.{verb}").run(
+                configuration.checked(verb, configuration.plain(verb, overrides))
+            )
             return
     run_with_hydra(verb, overrides)
 
@@ -111,16 +113,16 @@ def run_with_hydra(verb: str, overrides: list[str]) -> None:
     import hydra
     from omegaconf import DictConfig
 
-    from privml.cli import console, schemas
+    from privml.cli import configuration, console
 
-    schemas.register(verb)
-    schemas.register_engines(overrides)
+    configuration.register(verb)
+    configuration.register_engines(overrides)
 
     def application(config: DictConfig) -> None:
         without_core_dumps()
         console.plain_warnings()
         with console.clean_errors(verb):
-            importlib.import_module(f"privml.cli.{verb}").run(schemas.checked(verb, config))
+            importlib.import_module(f"privml.cli.{verb}").run(configuration.checked(verb, config))
 
     application.__module__ = "privml.cli"
     decorated = hydra.main(version_base="1.3", config_path=str(config_directory()), config_name=verb)(application)

@@ -237,9 +237,14 @@ def _refuse_former(verb: str, key: str) -> None:
             raise WrongCall(f"{key} is called {name}{key.removeprefix(former)} now")
 
 
+def is_simple(override: str) -> bool:
+    """Whether no part of a value means something to Hydra, which takes longer to load than some verbs to run."""
+    return re.fullmatch(r"\w+=[\w./@+-]+( [\w./@+-]+)*", override, re.ASCII) is not None
+
+
 def _refuse_grammar(arguments: Sequence[str]) -> None:
     """WrongCall for values that Hydra cannot read."""
-    arguments = [each for each in arguments if "=" in each and not each.startswith("-") and not schemas.is_simple(each)]
+    arguments = [each for each in arguments if "=" in each and not each.startswith("-") and not is_simple(each)]
     if not arguments:
         return
     from hydra.core.override_parser.overrides_parser import OverridesParser

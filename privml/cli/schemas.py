@@ -1,27 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """The settings of every verb as dataclasses: names, types, defaults, meanings and the groups that are chosen from.
 
-``checked`` compares a configuration with them; docs/reference/settings.md is made from them.
+configuration.py makes configurations of them; docs/reference/settings.md is made from them.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import Field, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from privml.cli.fields import WrongCall, setting, typed
-from privml.cli.groups import Model, SuiteRow, schema_of
-from privml.engines.interface import BUILT_IN, DEFAULT, TRAINING, backend
-from privml.engines.interface import names as engine_names
-
-if TYPE_CHECKING:
-    from omegaconf import DictConfig
+from privml.cli.fields import setting
+from privml.cli.groups import Model
+from privml.engines.interface import DEFAULT, TRAINING
 
 # What OmegaConf takes for a value that must be given.
 MISSING = "???"
-_QUIET = [{"override hydra/job_logging": "disabled"}, {"override hydra/hydra_logging": "disabled"}]
 
 
 @dataclass
@@ -50,7 +43,7 @@ class Training:
 NESTED = {"preprocess": Ahead, "training": Training}
 
 # What verbs have in common.
-_MODEL = {each.name: None for each in fields(Model)}
+MODEL = {each.name: None for each in fields(Model)}
 _MODEL_ABOUT = (
     "the model: model=NAME takes a shipped one; one of your own is model.onnx=FILE.onnx, or model.torch=MODULE:FUNCTION"
 )
@@ -58,7 +51,7 @@ ARRAYS = ".npy, .csv or .parquet"
 
 
 def _model(name: str | None, about: str = _MODEL_ABOUT, required: bool = False) -> Any:
-    return setting({**_MODEL, "name": name}, about, required=required)
+    return setting({**MODEL, "name": name}, about, required=required)
 
 
 def _calibration() -> Any:
@@ -554,94 +547,3 @@ def shipped_alone(verb: str) -> bool:
     """Whether the verb's model is a shipped one in any case: there is one by default."""
     model = next((each for each in fields(SCHEMAS[verb]) if each.name == "model"), None)
     return model is not None and model.default_factory()["name"] is not None  # type: ignore[misc]
-
-
-def is_simple(override: str) -> bool:
-    """Whether no part of a value means something to Hydra, which takes longer to load than some verbs to run."""
-    return re.fullmatch(r"\w+=[\w./@+-]+( [\w./@+-]+)*", override, re.ASCII) is not None
-
-
-def is_plain(verb: str, overrides: Sequence[str]) -> bool:
-    """Whether the verb's settings need no Hydra: it chooses from no groups, and all its values are simple."""
-    return not SCHEMAS[verb].GROUPS and all(map(is_simple, overrides))
-
-
-def plain(verb: str, overrides: Sequence[str]) -> DictConfig:
-    """The configuration of a verb that ``is_plain``."""
-    from omegaconf import OmegaConf
-
-    values: Any = OmegaConf.to_container(OmegaConf.structured(SCHEMAS[verb]))
-    types = {each.name: str(each.type) for each in fields(SCHEMAS[verb])}
-    for each in overrides:
-        name, _, text = each.partition("=")
-        if text in ("null", "true", "false"):
-            values[name] = {"null": None, "true": True, "false": False}[text]
-        else:
-            values[name] = int(text) if types[name].startswith("int") and text.isdecimal() else text
-    return OmegaConf.create(values)
-
-
-def register(verb: str) -> None:
-    """Makes a verb's settings known to Hydra, as the configuration of this name."""
-    from hydra.core.config_store import ConfigStore
-    from omegaconf import OmegaConf
-
-    schema = SCHEMAS[verb]
-    defaults = [*({name: choice} for name, choice in schema.GROUPS.items()), "common", *_QUIET, "_self_"]
-    values: Any = OmegaConf.to_container(OmegaConf.structured(schema))
-    node = {"defaults": defaults, **{each.name: values[each.name] for each in settings_of(schema)}}
-    hydra = {"hydra": schema.HYDRA} if hasattr(schema, "HYDRA") else {}
-    ConfigStore.instance().store(name=verb, node={**node, **hydra})
-
-
-def register_engines(overrides: Sequence[str]) -> None:
-    """Makes the settings of engines from outside privml that ``overrides`` choose known to Hydra; those of privml's own
-    are in configs/engine."""
-    from hydra.core.config_store import ConfigStore
-    from omegaconf import OmegaConf
-
-    chosen = {name for each in overrides if each.startswith("engine=") for name in each[len("engine=") :].split(",")}
-    for name in chosen & set(engine_names()) - set(BUILT_IN):
-        defaults = OmegaConf.to_container(OmegaConf.structured(backend(name).Config()))
-        ConfigStore.instance().store(group="engine", name=name, node={"name": name, **defaults})
-
-
-def checked(verb: str, config: DictConfig) -> DictConfig:
-    """``config`` with every value of its type. Raises WrongCall that names the first setting that is missing, of
-    another type than its verb reads, or out of range."""
-    from omegaconf import OmegaConf
-
-    missing = [name for name in config if OmegaConf.is_missing(config, name)]
-    if missing:
-        raise WrongCall(missing_text(verb, missing))
-    values: dict[str, Any] = OmegaConf.to_container(config)  # type: ignore[assignment]
-    if isinstance(values.get("model"), str):
-        values["model"] = {**_MODEL, "name": values["model"]}
-    own = [each.name for each in fields(SCHEMAS[verb])]
-    values |= typed(SCHEMAS[verb], {name: values[name] for name in own})
-    if "model" in values:
-        values["model"] = typed(Model, values["model"], "model.")
-    for name, schema in NESTED.items():
-        if name in values:
-            values[name] = typed(schema, values[name], f"{name}.")
-    result = OmegaConf.create(values)
-    for place, group in places(verb).items():
-        chosen, schema = OmegaConf.select(result, place), schema_of(group)
-        if chosen is not None and schema is not None:
-            given = {name: value for name, value in chosen.items() if name != "name"}
-            OmegaConf.update(result, place, typed(schema, given, f"{place}."))
-            for name, row in given.get("operators", {}).items() if group == "suite" else ():
-                typed(SuiteRow, row, f"{place}.operators.{name}.")
-    OmegaConf.set_struct(result, True)
-    return result
-
-
-def missing_text(verb: str, missing: Sequence[str]) -> str:
-    """What to add to a call that lacks settings, with an example."""
-    if verb == "certs":
-        return "say what to do: privml certs init, privml certs issue name=NAME, or privml certs show file=FILE"
-    words = " and ".join([", ".join(missing[:-1]), missing[-1]] if len(missing) > 1 else missing)
-    verb_is = "is" if len(missing) == 1 else "are"
-    return (
-        f"{words} {verb_is} missing: add {' '.join(f'{name}=...' for name in missing)}, as in {SCHEMAS[verb].EXAMPLE}"
-    )

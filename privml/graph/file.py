@@ -44,10 +44,10 @@ def read_program(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_bytes())
     except (ValueError, RecursionError):
-        remedy = "give the file or folder that privml convert or Program.save has written"
-        raise CorruptFile(f"{path}: not a program of privml, or a truncated one; {remedy}") from None
+        content = None
     if not isinstance(content, dict) or content.get("privml") != "program":
-        raise CorruptFile(f"{path}: not a program of privml")
+        remedy = "give the file or folder that privml convert or Program.save has written"
+        raise CorruptFile(f"{path}: not a program of privml, or a truncated one; {remedy}")
     _check_version(path, content.get("version"))
     body = content.get("body")
     try:

@@ -170,11 +170,10 @@ def result_format(
     any x with -size <= x < size."""
     bits = max(source.bits, target.bits) if wide else target.bits
     low, high = _values(name, source, target)
-    # In wide rings they do not saturate: the largest is that of the least positive number.
-    if wide and name == "rsqrt":
-        high = max(high, math.ceil(2.0 ** (target.scale + source.scale / 2) * _BEYOND) + SLACK)
-    if wide and name == "reciprocal" and (size or limit(source)) > _COMPARED:
-        high = max(high, math.ceil(2.0 ** (target.scale + source.scale) * _BEYOND) + SLACK)
+    # The largest inverse that does not saturate is that of the least positive number.
+    if wide and (name == "rsqrt" or (name == "reciprocal" and (size or limit(source)) > _COMPARED)):
+        places = source.scale / 2 if name == "rsqrt" else source.scale
+        high = max(high, math.ceil(2.0 ** (target.scale + places) * _BEYOND) + SLACK)
     return proved(bits, target.scale, True, low, high)
 
 

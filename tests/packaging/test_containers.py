@@ -12,7 +12,7 @@ import pytest
 from hydra import compose as settings_of
 from hydra import initialize_config_dir
 
-from privml.cli import VERBS, schemas, settings
+from privml.cli import VERBS, configuration, settings
 from privml.cli.paths import config_directory
 
 ROOT = Path(__file__).parents[2]
@@ -45,10 +45,10 @@ def test_every_command_is_a_verb_with_settings_it_has(read) -> None:
     for service in read["services"].values():
         verb, *overrides = service["command"]
         assert verb in VERBS
-        schemas.register(verb)
+        configuration.register(verb)
         with initialize_config_dir(str(config_directory()), version_base="1.3"):
             config = settings_of(verb, overrides=overrides)
-        config = schemas.checked(verb, config)
+        config = configuration.checked(verb, config)
         identity = settings.identity_of(config)
         assert identity["tls"] is not None and identity["tls"].names
 

@@ -14,7 +14,7 @@ import pytest
 from commands import run
 from patience import PATIENCE
 
-from privml.cli import schemas
+from privml.cli import configuration, schemas
 
 PROGRAM = "from privml.cli import main; main()"
 REPOSITORY = Path(__file__).parents[2]
@@ -95,7 +95,7 @@ def test_every_shipped_experiment_composes() -> None:
     folder = REPOSITORY / "configs"
     names = sorted(file.stem for file in (folder / "experiment").glob("*.yaml"))
     assert {"lenet_engines", "numerics_relevance", "ot_networks", "training_truncation"} <= set(names)
-    schemas.register("experiment")
+    configuration.register("experiment")
     for name in names:
         with initialize_config_dir(str(folder), version_base="1.3"):
             config = compose("experiment", overrides=[f"+experiment={name}"], return_hydra_config=True)

@@ -9,7 +9,7 @@ from dataclasses import asdict, fields
 
 import pytest
 
-from privml.cli import VERBS, groups, help, overrides, schemas
+from privml.cli import VERBS, configuration, groups, help, overrides, schemas
 from privml.cli.fields import WrongCall
 from privml.engines.correlations import OtChoice
 from privml.measure.suites import KINDS
@@ -148,4 +148,4 @@ def test_settings_reach_hydra_as_it_takes_them(verb, written, passed):
 )
 def test_what_is_missing_is_told_with_an_example(verb, words):
     missing = [each.name for each in fields(schemas.SCHEMAS[verb]) if each.default == schemas.MISSING]
-    assert words in schemas.missing_text(verb, missing)
+    assert words in configuration.missing_text(verb, missing)
