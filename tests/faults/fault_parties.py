@@ -69,6 +69,8 @@ class Spawner:
             return self._status.get(order)
 
     def close(self) -> None:
+        # A process that a test has forked may hold the pipe open, so its end alone is not enough.
+        self._process.stdin.write(b"\n")
         self._process.stdin.close()
         self._process.wait(30)
         self._process.stdout.close()

@@ -5,8 +5,8 @@
 
 An order has "words" (a verb of privml and its settings, or a script and its arguments), "folder", "output" and
 "errors" (files), and may have "hooks" (a list of [function of fault_hooks, its arguments]) and "namespace" (a network
-namespace). The report names the "pid"; another one tells its "status" when it has ended. Whatever still runs when the
-standard input ends is killed.
+namespace). The report names the "pid"; another one tells its "status" when it has ended. After an empty line, or when
+the standard input ends, whatever still runs is killed.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ RUNNING: set[int] = set()
 def orders() -> dict | None:
     """The order that this process, a child, is to carry out; None at the end of all orders, in the parent."""
     for line in sys.stdin.buffer:
+        if line == b"\n":
+            break
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])  # its end is told after its beginning
         pid = os.fork()
         if pid == 0:
