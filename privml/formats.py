@@ -42,6 +42,11 @@ class Integer:
         return 0
 
 
+def limit(fmt: FixedPoint | Integer) -> int:
+    """The m of which -m <= value < m is known."""
+    return 1 << (fmt.bits - 1) if fmt.bound is None else fmt.bound
+
+
 @dataclass(frozen=True, slots=True)
 class Boolean:
     """A bit, shared by exclusive or; containers are uint8 tensors of 0 and 1."""

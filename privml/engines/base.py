@@ -344,8 +344,9 @@ class Engine(abc.ABC):
     @abc.abstractmethod
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
         """A function of the library (``FUNCTIONS``, ``FORMS``) of values in format ``source``, in format ``target``;
-        both of 8 to 32 bits, arguments of ``exp_negative_*`` up to 64. What does not fit the target saturates. Outside
-        the function's domain the result is unspecified."""
+        both of 8 to 32 bits, arguments of ``exp_negative_*``, and all on engines that stay wide, up to 64. A bound of
+        ``source`` is promised. What does not fit the target saturates. Outside the function's domain the result is
+        unspecified."""
 
     def formula(self, a: Share, formula: Formula) -> Share:
         """A function with an addition formula, of values of its format, in ``formula.result_bits`` bits; the last

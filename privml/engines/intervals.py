@@ -229,6 +229,7 @@ class IntervalEngine(Engine):
 
     # ---- tables
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
+        self._promised(a, source.bits, Promise(source.nonnegative, source.bound))
         return self.between(a[0].shape, -(1 << (target.bits - 1)), (1 << (target.bits - 1)) - 1, target.bits)
 
     def formula(self, a: Share, formula: Formula) -> Share:

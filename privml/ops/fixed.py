@@ -158,7 +158,8 @@ def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
     wide = engine_of(x).stays_wide
     source = source_of(x, WIDEST_EXPONENT if wide or name in _WIDE else WIDEST)
     x = cast(x, source.bits, source.scale)
-    share = engine_of(x).function(name, x.share, source, target)
+    argument = of_interval(source, *interval(x.format)) if wide else source
+    share = engine_of(x).function(name, x.share, argument, target)
     to = result_format(name, source, target, wide, limit(x.format))
     return claimed(SecretTensor(share, to, x.placement, x.session, x.dtype), to)
 

@@ -18,7 +18,7 @@ from functools import lru_cache
 import torch
 
 from privml.engines.shares import Promise
-from privml.formats import FixedPoint, Format, Integer
+from privml.formats import FixedPoint, Format, Integer, limit
 
 RingFormat = FixedPoint | Integer
 # The smallest and the largest value, both included.
@@ -47,11 +47,6 @@ def interval(fmt: RingFormat) -> Interval:
     """What a value of the format may be."""
     most = limit(fmt)
     return (0 if fmt.nonnegative else -most), most - 1
-
-
-def limit(fmt: RingFormat) -> int:
-    """The m of which -m <= value < m is known."""
-    return 1 << (fmt.bits - 1) if fmt.bound is None else fmt.bound
 
 
 def promise_of(fmt: RingFormat) -> Promise:

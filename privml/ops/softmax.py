@@ -111,7 +111,7 @@ def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
 def _with_room(x: SecretTensor) -> SecretTensor:
     """``x`` in a ring in which differences of its values fit, if there is one."""
     fmt = x.format
-    if width(fmt) < fmt.bits or fmt.bits == 64 or engine_of(x).stays_wide:
+    if width(fmt) < fmt.bits or fmt.bits == 64:
         return x
     return cast(x, fmt.bits + 1, fmt.scale)
 

@@ -59,6 +59,42 @@ def test_mean_squares_beyond_an_argument_have_one_answer_with_a_dealer():
     check("norm of a sum", "threepc", {"like": "threepc"}, {"truncation": "exact"}, scale=12)
 
 
+@pytest.mark.parametrize("engine", ["threepc", "active"])
+@pytest.mark.parametrize("name", ["softmax", "log softmax"])
+def test_answers_to_an_overflowing_query_differ_by_what_truncations_round(name, engine):
+    """Differences of the numbers in a softmax's row do not wrap, so that no exponential grows."""
+    program, x = overflowing(name)
+    settings = {"ot": "ideal"} if engine == "active" else {}
+    rows = answers(program, x, engine, **settings).reshape(ROWS, TIMES, -1)
+    assert (rows.amax(1) - rows.amin(1)).max() <= 16 * 2.0**-8
+
+
+def near_the_ends_of_a_full_ring():
+    steps = torch.cat([torch.arange(20), 1 << torch.arange(5, 40)])
+    return torch.cat([(1 << 63) - 1 - steps, steps - (1 << 63), (1 << 62) + steps, -steps - (1 << 62)])
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "tanh", "erf", "gelu", "silu", "softplus", "exp", "sin", "cos"])
+@pytest.mark.parametrize("formats", [(64, 16, 32, 16), (64, 24, 32, 12), (64, 0, 32, 16)])
+def test_functions_of_any_number_of_a_full_ring_do_not_depend_on_the_shares(name, formats):
+    source, target = FixedPoint(*formats[:2]), FixedPoint(*formats[2:])
+    numbers = near_the_ends_of_a_full_ring()
+    x = numbers.repeat(20)
+    results = {}
+    for engine, settings in (("threepc", {"truncation": "exact"}), ("plain", {"like": "threepc"})):
+        with privml.local(engine, **settings) as session:
+            share = session.engine.input(x, x.shape, 0, source.bits)
+            results[engine] = session.engine.reveal(session.engine.function(name, share, source, target), 64)
+    assert torch.equal(*results.values())
+    low, high = ring_formats.interval(result_format(name, source, target, wide=True))
+    assert low <= int(results["plain"].min()) and int(results["plain"].max()) <= high
+    if name in ("sigmoid", "tanh", "erf", "exp"):
+        least = -1 if name in ("tanh", "erf") else 0
+        most = (1 << (target.bits - 1)) - 1 if name == "exp" else 1 << target.scale
+        expected = torch.where(x < 0, least << target.scale, most)
+        assert torch.equal(results["plain"], expected)
+
+
 @pytest.mark.parametrize("name", ["average pool", "division"])
 def test_overflowing_queries_have_one_answer_against_an_active_party(name):
     check(name, "active", {"like": "active"}, {"ot": "ideal", "truncation": "exact"})

@@ -13,6 +13,8 @@ Errors of the splines stand in splines.json (``scripts/make_splines.py``); tests
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 
@@ -30,8 +32,8 @@ from privml.engines.composed.steps import (
     shifted,
     spline,
 )
-from privml.engines.shares import Promise, Share, part
-from privml.formats import FixedPoint
+from privml.engines.shares import NO_PROMISE, Promise, Share, part, stack
+from privml.formats import FixedPoint, limit
 
 # name -> (value above the table: "zero", "one" or "argument"; below it: "zero" or "minus one"; magnitude in bits)
 _BETWEEN = {
@@ -49,56 +51,95 @@ _FACTOR_SCALE = 28
 _TURN_SCALE = 33
 
 
+class _Argument(NamedTuple):
+    """x of a function: the integer n = x 2^scale in the ring, of which -size <= n < size is known."""
+
+    share: Share
+    scale: int
+    size: int
+
+    def bits_with(self, reach: int) -> int:
+        """Bits of a ring that holds the sum of n and any number up to ``reach``."""
+        return (self.size + reach - 1).bit_length() + 1
+
+    def at_scale(self, engine: Engine, scale: int) -> Share:
+        """x at another scale, rounded as the engine does; what leaves the ring wraps."""
+        if self.scale <= scale:
+            return shifted(engine, self.share, self.scale - scale, 0)
+        known = Promise(bound=self.size) if self.size <= 1 << (RING - 2) else NO_PROMISE
+        return engine.truncate(self.share, RING, self.scale - scale, known)
+
+
 def function(engine: Engine, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
     """``Engine.function``: of values in ``source``, at the scale of ``target``, in a ring of 64 bits. What does not fit
     the bits of ``target`` saturates where the function can get so large."""
     if source.bits < RING:
         a = engine.extend(a, source.bits, RING, True, Promise(bound=source.bound))
+    x = _Argument(a, source.scale, limit(source))
     if name in _BETWEEN:
-        return _between(engine, name, a, source.scale, target.scale)
+        return _between(engine, name, x, target.scale)
     if name == "tanh":  # 2 sigmoid(2 x) - 1
-        double = _between(engine, "sigmoid", engine.multiply_public(a, 2, RING), source.scale, target.scale + 1)
-        return engine.add_public(double, -(1 << target.scale), RING)
+        twice = _between(engine, "sigmoid", x._replace(scale=x.scale - 1), target.scale + 1)
+        return engine.add_public(twice, -(1 << target.scale), RING)
     if name in ("sin", "cos"):
-        return _sine(engine, a, source.scale, target.scale, name == "cos")
+        return _sine(engine, x, target.scale, name == "cos")
     if name in ("exp", "exp_negative"):
-        return _exponential(engine, a, source.scale, target, name == "exp")
+        return _exponential(engine, x, target, name == "exp")
     return NORMALIZED[name](engine, a, source.scale, target)
 
 
-def _between(engine: Engine, name: str, x: Share, scale: int, target: int) -> Share:
+def _below(engine: Engine, x: _Argument, thresholds: Sequence[int]) -> Share:
+    """[n < t], where n and t have one sign or their difference is known to fit the ring."""
+    bits = x.bits_with(max(map(abs, thresholds)))
+    return engine.less_than_many(x.share, thresholds, min(bits, RING))
+
+
+def _outside(engine: Engine, x: _Argument, low: int, high: int) -> tuple[Share, Share]:
+    """([n < low], [n >= high]) for low <= 0 <= high."""
+    if not engine.floors:  # values of a full ring leave two bits free then
+        x = x._replace(size=min(x.size, 1 << (RING - 2)))
+    if x.bits_with(max(-low, high)) <= RING:
+        bits = _below(engine, x, [low, high])
+        return part(bits, 0), engine.logical_not(part(bits, 1))
+    bits = engine.less_than_many(x.share, [low, high, 0], RING)  # a difference from zero fits
+    negative, above = part(bits, 2), engine.logical_not(part(bits, 1))
+    signs = stack([negative, engine.logical_not(negative)])
+    both = engine.logical_and(signs, stack([part(bits, 0), above]))
+    return part(both, 0), part(both, 1)
+
+
+def _between(engine: Engine, name: str, x: _Argument, target: int) -> Share:
     table = spline(name)
     above, below, magnitude = _BETWEEN[name]
-    limit = 31 << scale >> table.fine
-    inside = evaluate(engine, table, x, scale, target, magnitude)
-    bits = engine.less_than_many(x, [-limit, limit], RING)
-    low, not_high = part(bits, 0), part(bits, 1)
-    high = engine.logical_not(not_high)
+    end = 31 << (x.scale + 1) >> (table.fine + 1)
+    inside = evaluate(engine, table, x.share, x.scale, target, magnitude)
+    low, high = _outside(engine, x, -end, end)
     one = 1 << target
-    top = shifted(engine, x, scale - target, RING - 2) if above == "argument" else constant(engine, one, x)
-    cases = [(engine.xor(low, not_high), inside), (high, top)]
+    top = x.at_scale(engine, target) if above == "argument" else constant(engine, one, x.share)
+    cases = [(engine.logical_not(engine.xor(low, high)), inside), (high, top)]
     if below == "minus one":
-        cases.append((low, constant(engine, -one, x)))
+        cases.append((low, constant(engine, -one, x.share)))
     return chosen(engine, cases)
 
 
-def _sine(engine: Engine, x: Share, scale: int, target: int, cosine: bool) -> Share:
+def _sine(engine: Engine, x: _Argument, target: int, cosine: bool) -> Share:
     """The table is one turn, so the index's lost high bits lose nothing. |x| < 2^31 / 2^scale radians; they err by
     2^-31 of themselves, for 1 / (2 pi) is rounded."""
-    turns = engine.multiply_public(x, round(2.0**_TURN_SCALE / (2.0 * math.pi)), RING)
+    factor = round(2.0**_TURN_SCALE / (2.0 * math.pi))
+    multiple = engine.multiply_public(x.share, factor, RING)
     # as many bits as the distance within a piece may have
-    wide = scale + _TURN_SCALE
-    turns, wide = shifted(engine, turns, wide - 32, RING - 2), 32
+    wide = 32
+    turns = _Argument(multiple, x.scale + _TURN_SCALE, x.size * factor).at_scale(engine, wide)
     if cosine:
         turns = engine.add_public(turns, 1 << (wide - 2), RING)
     return evaluate(engine, spline("sine"), turns, wide, target, 1)
 
 
-def _exponential(engine: Engine, x: Share, scale: int, target: FixedPoint, both_signs: bool) -> Share:
+def _exponential(engine: Engine, x: _Argument, target: FixedPoint, both_signs: bool) -> Share:
     top_exponent = target.bits - 1 - target.scale if both_signs else 0
     power_scale, coefficients = power_polynomial()
-    exponent = engine.multiply_public(x, round(_LOG2E * 2.0**_FACTOR_SCALE), RING)
-    exponent = shifted(engine, exponent, scale, RING - 2)
+    exponent = engine.multiply_public(x.share, round(_LOG2E * 2.0**_FACTOR_SCALE), RING)
+    exponent = shifted(engine, exponent, x.scale, RING - 2)  # fits where the result counts
     whole = engine.truncate(exponent, RING, _FACTOR_SCALE)
     fraction = engine.subtract(exponent, engine.multiply_public(whole, 1 << _FACTOR_SCALE, RING), RING)
     terms = powers(engine, fraction, _FACTOR_SCALE, len(coefficients) - 1)
@@ -111,12 +152,9 @@ def _exponential(engine: Engine, x: Share, scale: int, target: FixedPoint, both_
     table = torch.where((exponents >= 0) & (exponents <= 31), 1 << exponents.clamp(0, 31), 0)
     size = engine.lookup(table, whole, 6, RING)
     value = shifted(engine, product(engine, mantissa, size), _FACTOR_SCALE + kept - target.scale, 61)
-    lowest = math.floor(-min(target.scale + 2, _EXPONENTS - 1) / _LOG2E * 2.0**scale)
+    lowest = math.floor(-min(target.scale + 2, _EXPONENTS - 1) / _LOG2E * 2.0**x.scale)
     if not both_signs:
-        return engine.select(engine.logical_not(engine.less_than_zero(
-            engine.add_public(x, -lowest, RING), RING)), value, RING)  # fmt: skip
-    highest = math.floor(top_exponent / _LOG2E * 2.0**scale)
-    bits = engine.less_than_many(x, [lowest, highest], RING)
-    low, not_high = part(bits, 0), part(bits, 1)
-    largest = constant(engine, (1 << (target.bits - 1)) - 1, x)
-    return chosen(engine, [(engine.xor(low, not_high), value), (engine.logical_not(not_high), largest)])
+        return engine.select(engine.logical_not(part(_below(engine, x, [lowest]), 0)), value, RING)
+    low, high = _outside(engine, x, lowest, math.floor(top_exponent / _LOG2E * 2.0**x.scale))
+    largest = constant(engine, (1 << (target.bits - 1)) - 1, x.share)
+    return chosen(engine, [(engine.logical_not(engine.xor(low, high)), value), (high, largest)])

@@ -40,7 +40,7 @@ from privml.engines.threepc.pieces import (
 from privml.engines.threepc.products import opened, opened_together, select_parts
 from privml.engines.threepc.scaled import reduced
 from privml.engines.threepc.width import extend, extension_parts, high
-from privml.formats import FixedPoint
+from privml.formats import FixedPoint, limit
 
 if TYPE_CHECKING:
     from privml.engines.threepc.engine import ThreePartyEngine
@@ -111,9 +111,8 @@ def _wide(engine: ThreePartyEngine, a: Share, source: FixedPoint, bits: int) -> 
 def _signs(engine: ThreePartyEngine, a: Share, source: FixedPoint, thresholds: Sequence[int], dropped: int) -> Share:
     """[x < t 2^dropped], with an x that may be taken for one of up to 2^dropped more, at the width that x is known to
     have; values of rings of 63 and 64 bits leave two bits free."""
-    room = max(map(abs, thresholds)) << dropped
-    bound = 1 << (source.bits - 1) if source.bound is None else source.bound
-    bits = min((bound + room).bit_length() + 1, 64)
+    room = (max(map(abs, thresholds)) + int(dropped > 0)) << dropped
+    bits = min((limit(source) + room).bit_length() + 1, _LARGEST_RING)
     a = _wide(engine, a, source, bits)
     ring = bits - dropped
     m, r = (high(c, bits, dropped) for c in a)
@@ -125,9 +124,9 @@ def _signs(engine: ThreePartyEngine, a: Share, source: FixedPoint, thresholds: S
 def _between(engine: ThreePartyEngine, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
     table, one = pieces(name, target.scale), 1 << target.scale
     dropped = max(source.scale - _GRANULE, 0)
-    limit = math.floor(table.reach * 2.0 ** (source.scale - dropped))
+    end = math.floor(table.reach * 2.0 ** (source.scale - dropped))
     spare = int(dropped > 0)  # what is compared may be one too large
-    bits = _signs(engine, a, source, [spare - limit, limit + 1 - spare], dropped)
+    bits = _signs(engine, a, source, [spare - end, end + 1 - spare], dropped)
     low_bit, above = part(bits, 0), engine.logical_not(part(bits, 1))
     inside = engine.logical_not(engine.xor(low_bit, above))
     x = _wide(engine, a, source, needed_bits(table, source.scale))
