@@ -42,13 +42,20 @@ def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
         return value.to(torch.uint8)
     if isinstance(fmt, Float):
         return float_words(value, fmt)
+    most = 1 << (fmt.bits - 1)
+    if getattr(fmt, "bound", None) is not None:
+        most = min(most, fmt.bound)
+    least = 0 if getattr(fmt, "nonnegative", False) else -most
     if value.dtype.is_floating_point:
+        scaled = _scaled(value, fmt.scale)
+        low, high = map(float, torch.aminmax(scaled)) if scaled.numel() else (0.0, 0.0)
+        if least <= low and high < most:  # also false for NaN
+            return scaled.to(torch.int64)
         scaled = value.detach().double() * 2.0**fmt.scale
         bad = ~torch.isfinite(scaled)
         if bool(bad.any()):
             raise InvalidInput(f"{_where(bad)} NaN or infinite; clean the input first")
-        scaled = scaled.round()
-        limit = 2.0 ** (fmt.bits - 1)
+        scaled, limit = scaled.round(), 2.0 ** (fmt.bits - 1)
         bad = (scaled >= limit) | (scaled < -limit)
         ring = scaled.to(torch.int64)
     else:
@@ -56,20 +63,20 @@ def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
         limit = 1 << (fmt.bits - 1 - fmt.scale)
         bad = (ring > limit - 1) | (ring < -limit)
         ring = ring << fmt.scale
-    if getattr(fmt, "nonnegative", False):
-        bad = bad | (ring < 0)
-    most = 1 << (fmt.bits - 1)
-    if getattr(fmt, "bound", None) is not None and fmt.bound < most:
-        most = fmt.bound
-        bad = bad | (ring >= most) | (ring < -most)
-    if bool(bad.any()):
-        high = most * 2.0**-fmt.scale
-        low = 0.0 if getattr(fmt, "nonnegative", False) else -high
-        raise InvalidInput(
-            f"values must lie in [{low:g}, {high:g}), and {_where(bad)} not; rescale the input, or choose a format of "
-            "more bits or a smaller scale (of a program: convert it with a calibration as large)"
-        )
-    return ring
+    bad = bad | (ring < least) | (ring > most - 1)
+    if not bool(bad.any()):
+        return ring
+    low, high = least * 2.0**-fmt.scale, most * 2.0**-fmt.scale
+    raise InvalidInput(
+        f"values must lie in [{low:g}, {high:g}), and {_where(bad)} not; rescale the input, or choose a format of "
+        "more bits or a smaller scale (of a program: convert it with a calibration as large)"
+    )
+
+
+def _scaled(value: torch.Tensor, scale: int) -> torch.Tensor:
+    """``value`` times 2^scale, rounded to nearest, in floats that hold it exactly, or as infinity."""
+    real = value.detach() if value.dtype is torch.float32 else value.detach().double()
+    return (real * 2.0**scale).round_()
 
 
 def as_given(value: Any, dtype: torch.dtype) -> torch.Tensor:

@@ -47,6 +47,25 @@ def test_input_of_other_kinds():
     assert encode_input(torch.tensor([0.0, 1.0]), Float(5, 10)).tolist() == [0, (1 << 19) + (15 << 11) + (1 << 10)]
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_every_float_type_rounds_alike(dtype):
+    rng = torch.Generator().manual_seed(0)
+    x = torch.cat([torch.rand(200, generator=rng) * 200 - 100, torch.arange(-8, 8) / 512]).to(dtype)
+    assert encode_input(x, FORMAT).tolist() == [round(Fraction(v) * 256) for v in x.tolist()]
+    assert encode_input(x, FixedPoint(60, 50)).tolist() == [round(Fraction(v) * 2**50) for v in x.tolist()]
+
+
+@pytest.mark.parametrize("bound", [None, 2**29 + 1])
+def test_inputs_at_the_ends_of_their_range(bound):
+    most = bound or 2**31
+    fmt = FixedPoint(32, 0, bound=bound)
+    assert encode_input(torch.tensor([-most, most - 1.0], dtype=torch.float64), fmt).tolist() == [-most, most - 1]
+    assert encode_input(torch.empty(0), fmt).shape == (0,)
+    for wrong in (float(most), -most - 1.0):
+        with pytest.raises(InvalidInput, match=r"index \(1,\) is not"):
+            encode_input(torch.tensor([0.0, wrong], dtype=torch.float64), fmt)
+
+
 def test_constants():
     assert encode_constant(0.3, 16, 8) == 77
     assert encode_constant(-3, 16, 8) == -768
