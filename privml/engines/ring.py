@@ -2,7 +2,8 @@
 """Exact products of int64 tensors modulo 2^bits, width helpers, and sums of shared words of floats.
 
 On the CPU the compiled core multiplies (csrc/linear), on a device the limbs of ``limb_products``. Where the true
-integer is of interest, float64 arithmetic estimates it, from which a wrap is recognised.
+integer is of interest, float64 arithmetic gives it if it is small enough, else an estimate, from which a wrap is
+recognised.
 """
 
 from __future__ import annotations
@@ -17,6 +18,13 @@ from privml.engines import limb_products
 from privml.engines.shape_tensor import ShapeTensor
 from privml.engines.shares import Window
 from privml.formats import Float
+
+Product = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+Estimated = tuple[torch.Tensor, torch.Tensor | None]
+# float64 holds whole numbers below 2^53, so sums that stay below it are exact in any order.
+FLOAT64_BITS = 53
+# A matrix with at most one element in so many that is not 0 is multiplied by these alone.
+_SPARSE = 64
 
 
 def _linear() -> Any:
@@ -73,18 +81,28 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, window: Window, bits: int = 64) -> 
     return torch.from_numpy(_linear().conv2d(*arrays, *window, bits, torch.get_num_threads()))
 
 
-def estimated_matmul(a: torch.Tensor, b: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-    """``matmul`` modulo 2^64, and a float64 estimate of the true result or None where the first is exact."""
-    result = matmul(a, b)
-    return result, torch.matmul(a.double(), b.double()) if _may_wrap(a, b, a.shape[-1]) else None
+def estimated_matmul(a: torch.Tensor, b: torch.Tensor) -> Estimated:
+    """``matmul`` modulo 2^64, and a float64 estimate of the true result or None where the first is exact. Its time may
+    depend on the values."""
+    if a.device.type == "cpu" and a.dim() == b.dim() == 2 and int(a.count_nonzero()) * _SPARSE <= a.numel():
+        row, place = a.nonzero(as_tuple=True)
+        chosen, factor = b[place], a[row, place].unsqueeze(1)
+        if _sum_bits(factor, chosen, a.shape[1]) <= 63:
+            return torch.zeros(a.shape[0], b.shape[1], dtype=torch.int64).index_add_(0, row, factor * chosen), None
+    return _estimated(a, b, a.shape[-1], torch.matmul, matmul)
 
 
-def estimated_conv2d(x: torch.Tensor, w: torch.Tensor, window: Window) -> tuple[torch.Tensor, torch.Tensor | None]:
+def estimated_conv2d(x: torch.Tensor, w: torch.Tensor, window: Window) -> Estimated:
     """``conv2d`` modulo 2^64, and a float64 estimate of the true result or None where the first is exact."""
-    result = conv2d(x, w, window)
-    if not _may_wrap(x, w, w[0].numel()):
-        return result, None
-    return result, convolution(window)(x.double(), w.double())
+    return _estimated(x, w, w[0].numel(), convolution(window), lambda x, w: conv2d(x, w, window))
+
+
+def _estimated(a: torch.Tensor, b: torch.Tensor, terms: int, real: Product, exact: Product) -> Estimated:
+    """A product, each element of which is a sum of ``terms`` products, by a function of floats or one of integers."""
+    size = _sum_bits(a, b, terms)
+    if size <= FLOAT64_BITS and a.device.type == "cpu":
+        return real(a.double(), b.double()).long(), None
+    return exact(a, b), real(a.double(), b.double()) if size > 63 else None
 
 
 def convolution(window: Window) -> Callable[[torch.Tensor, torch.Tensor], torch.Tensor]:
@@ -92,9 +110,10 @@ def convolution(window: Window) -> Callable[[torch.Tensor, torch.Tensor], torch.
     return lambda x, w: F.conv2d(x, w, None, *window)
 
 
-def _may_wrap(a: torch.Tensor, b: torch.Tensor, terms: int) -> bool:
-    """Whether a sum of ``terms`` products of an element of a and one of b could leave int64."""
-    return magnitude_bits(a) + magnitude_bits(b) + max(terms - 1, 0).bit_length() > 63
+def _sum_bits(a: torch.Tensor, b: torch.Tensor, terms: int) -> int:
+    """A w, not always the smallest, with |s| < 2^w for all sums s of up to ``terms`` products of an element of a and
+    one of b."""
+    return magnitude_bits(a) + magnitude_bits(b) + max(terms - 1, 0).bit_length()
 
 
 def wrapped(result: torch.Tensor, estimate: torch.Tensor) -> torch.Tensor:

@@ -50,6 +50,32 @@ def test_matmul_and_its_estimate(width_a, width_b):
         assert ring.wrapped(result, estimate).tolist() == over
 
 
+@pytest.mark.parametrize("width", [25, 26, 27])
+def test_products_are_exact_on_both_sides_of_what_float64_holds(width):
+    """Sums of 7 products of ``width`` and 25 bits have up to 53 bits at most in the first case."""
+    largest, other = 2**width - 1, 2**25 - 1
+    a, b = torch.full((2, 7), largest), torch.full((7, 3), -other)
+    result, estimate = ring.estimated_matmul(a, b)
+    assert result.unique().tolist() == [-7 * largest * other] and estimate is None
+    result, estimate = ring.estimated_conv2d(a.reshape(2, 1, 1, 7), b.t().reshape(3, 1, 1, 7), Window())
+    assert result.unique().tolist() == [-7 * largest * other] and estimate is None
+
+
+@pytest.mark.parametrize("width", [8, 64])
+def test_a_matrix_of_which_little_is_not_zero(width):
+    rng = torch.Generator().manual_seed(width)
+    a, b = torch.zeros(5, 400, dtype=torch.int64), random(rng, (400, 3), width)
+    a[0, 7] = 1
+    a[1, 399], a[1, 0], a[1, 7] = -3, 2**20, 1
+    result, estimate = ring.estimated_matmul(a, b)
+    exact = exact_matmul(a, b)
+    assert result.tolist() == [[signed(v) for v in row] for row in exact]
+    over = [[not -(2**63) <= v < 2**63 for v in row] for row in exact]
+    assert any(any(row) for row in over) == (width == 64)
+    assert estimate is None or ring.wrapped(result, estimate).tolist() == over
+    assert (estimate is None) == (width == 8)
+
+
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("bits", [1, 8, 24, 32, 33, 40, 64])
 def test_matmul_of_every_unit(unit, bits):
