@@ -106,6 +106,24 @@ def attribute(module: torch.nn.Module, path: str) -> torch.Tensor:
     return getattr(module, name)
 
 
+def extremes_of(node: fx.Node, value: torch.Tensor) -> tuple[float, float]:
+    """Smallest and largest number of ``value``, the floating tensor of a get_attr node; both NaN if it holds one. A
+    tensor is read once, until it is replaced or changed in place by torch."""
+    version = None if value.is_inference() else value._version
+    known = node.meta.get("extremes")
+    if version is None or known is None or known[0] is not value or known[1] != version:
+        known = node.meta["extremes"] = value, version, *real_extremes(value)
+    return known[2:]
+
+
+def real_extremes(value: torch.Tensor) -> tuple[float, float]:
+    """Smallest and largest number of a floating tensor; both NaN if it holds one, (0, 0) of an empty one."""
+    if not value.numel():
+        return 0.0, 0.0
+    low, high = torch.aminmax(value.detach())
+    return float(low), float(high)
+
+
 def attributes_of(module: fx.GraphModule) -> dict[str, torch.Tensor]:
     """All tensors that the graph names, by their paths."""
     return {n.target: attribute(module, n.target) for n in module.graph.nodes if n.op == "get_attr"}

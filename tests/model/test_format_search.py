@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search for formats: held-out rows decide, it goes on where 32 bits do not do, and it ends in a refusal."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -8,8 +10,11 @@ from torch import nn
 import privml
 from privml.errors import ConfigError, OverflowDetected, PrecisionLost, UnsupportedOperator
 from privml.formats import Float
+from privml.graph import ir
 from privml.graph.export import export
+from privml.graph.ir import shape_of
 from privml.graph.passes import choose_formats as search
+from privml.graph.passes import input_masks
 from privml.graph.passes.losses import losses
 from privml.graph.passes.precision import Precision
 from privml.graph.passes.rows import split_rows
@@ -104,6 +109,46 @@ def test_progress_moves_with_every_candidate(module, x):
     assert all(0 <= each < totals[0] or label in ("done", tried[-1]) for each, label in zip(done, labels, strict=True))
     first = labels.index(tried[0])
     assert labels[first - 1] == "choose formats" and done[first] == done[first - 1] + 1
+
+
+def test_weights_are_read_once_for_all_candidates(monkeypatch):
+    """Neither passes nor candidates look through a weight again to know how large it is."""
+    read, extremes = [], ir.real_extremes
+    monkeypatch.setattr(ir, "real_extremes", lambda value: read.append(value) or extremes(value))
+    torch.manual_seed(0)
+    module, told = nn.Sequential(nn.Linear(6, 5), nn.GELU(), nn.Linear(5, 2)).eval(), []
+    privml.convert(module, calibration=torch.randn(64, 6), progress=lambda *step: told.append(step[2]))
+    assert len([label for label in told if "fractional, weights of" in label]) > 4
+    weights = {value.data_ptr(): value for value in module.parameters()}
+    places = [value.data_ptr() for value in read]
+    assert sorted(place for place in places if place in weights) == sorted(weights)
+
+
+def test_a_weight_that_changes_is_read_again():
+    graph_module = export(nn.Linear(2, 1), (torch.randn(1, 2),))
+    (node,) = [n for n in graph_module.graph.nodes if n.op == "get_attr" and len(shape_of(n)) == 2]
+    value = ir.attribute(graph_module, node.target)
+    for number in (1.5, -2.0):
+        with torch.no_grad():
+            value.fill_(number)
+        assert ir.extremes_of(node, value) == (number, number)
+    assert ir.extremes_of(node, torch.tensor([[0.0, 3.0]])) == (0.0, 3.0)
+    assert all(map(math.isnan, ir.extremes_of(node, torch.tensor([[math.nan, 3.0]]))))
+
+
+def test_a_model_without_masks_is_not_run_for_what_they_could_be(monkeypatch):
+    runs, run_graph = [], input_masks.run_graph
+    monkeypatch.setattr(input_masks, "run_graph", lambda *a, **k: runs.append(a) or run_graph(*a, **k))
+    privml.convert(nn.Embedding(5, 3).eval(), calibration=torch.arange(10).reshape(5, 2) % 5)
+    assert len(runs) == 1  # whose inputs are bits, none of which masks anything
+
+    class Masked(nn.Module):
+        def forward(self, x, kept):
+            return torch.where(kept, x, 0.0)
+
+    runs.clear()
+    privml.convert(Masked().eval(), calibration=(torch.randn(20, 3), torch.ones(20, 3, dtype=torch.bool)))
+    assert len(runs) == 4
 
 
 def test_layers_that_lose_most_become_floats():

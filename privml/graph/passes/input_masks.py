@@ -78,11 +78,14 @@ def widen(module: fx.GraphModule, data: Sequence[torch.Tensor], ranges: dict[fx.
     attributes = attributes_of(module)
     for part in chunks(placeholders(module.graph), data)[:_BATCHES]:
         for case in _CASES:
+            supposing = _Supposing(masks, case, observer)
             try:
-                run_graph(module.graph, part, attributes, scheduler=_Supposing(masks, case, observer))
+                run_graph(module.graph, part, attributes, scheduler=supposing)
             except (IndexError, RuntimeError):  # no row has such bits: an index that is computed from them is none
                 acted = replace(masks, free=frozenset())
                 run_graph(module.graph, part, attributes, scheduler=_Supposing(acted, case, observer))
+            if not supposing.acted:  # other cases compute the same
+                break
     hold(module.graph, observer.ranges)
     return observer.ranges
 
@@ -230,6 +233,7 @@ class _Supposing:
 
     def __init__(self, masks: Masks, case: float, observe: Callable[[fx.Node, Any], None]) -> None:
         self.masks, self.case, self.observe = masks, case, observe
+        self.acted = bool(masks.sources)  # whether a run could find other values than without masks
         self.random = torch.Generator().manual_seed(0)
 
     @torch.no_grad()
@@ -242,6 +246,7 @@ class _Supposing:
             value = run.compute(node) if node.op == "call_function" else run.values[node]
             if node in masks.free and is_constant(value):
                 value = run.values[node] = self._bits(value)
+                self.acted = True
                 if node in masks.bases:
                     supposed[node] = value
             elif node in masks.bases:

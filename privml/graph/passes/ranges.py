@@ -13,7 +13,7 @@ import torch
 from torch import fx
 
 from privml.errors import InvalidInput
-from privml.graph.ir import attributes_of, placeholders, shape_of, tensor_of
+from privml.graph.ir import attributes_of, extremes_of, placeholders, real_extremes, shape_of, tensor_of
 from privml.graph.run import in_order, run_graph
 
 # Fractional bits up to which inputs count as exact fixed-point numbers (such as pixels / 256).
@@ -67,6 +67,9 @@ class Observer:
             value = value[0]
         if isinstance(value, torch.Tensor) and value.dtype.is_floating_point and value.numel():
             known = self.ranges.setdefault(node, Range())
+            low, high = extremes_of(node, value) if node.op == "get_attr" else real_extremes(value)
+            if max(-low, high) < -NEVER:  # also false for NaN
+                return _widen(known, node, value, (low, high))
             if _hides(node, self._hiding, value):
                 self._hiding.add(node)
                 known.hides = True
@@ -76,7 +79,7 @@ class Observer:
             if not self.strict:
                 value = value[torch.isfinite(value)]
             if value.numel():
-                _widen(known, node, value)
+                _widen(known, node, value, real_extremes(value))
 
 
 def hold(graph: fx.Graph, ranges: dict[fx.Node, Range]) -> None:
@@ -129,8 +132,8 @@ def check_shapes(inputs: Sequence[fx.Node], data: Sequence[torch.Tensor]) -> Non
             )
 
 
-def _widen(known: Range, node: fx.Node, value: torch.Tensor) -> None:
-    low, high = float(value.min()), float(value.max())
+def _widen(known: Range, node: fx.Node, value: torch.Tensor, extremes: tuple[float, float]) -> None:
+    low, high = extremes
     # Public masks may hold infinities; secrets may not.
     if node.meta.get("secret") and not (abs(low) < float("inf") and abs(high) < float("inf")):
         name = node.meta.get("layer", node.name)

@@ -16,7 +16,7 @@ import torch
 from torch import fx
 
 from privml.formats import FixedPoint
-from privml.graph.ir import attribute, calls
+from privml.graph.ir import attribute, calls, extremes_of
 from privml.graph.passes.kinds import (
     SUMS,
     Kind,
@@ -79,7 +79,7 @@ def assign_scales(
             _assign(plan, module, node, weight_bits, limits, eager)
     for node in module.graph.nodes:
         if node.op == "get_attr" and is_secret(node) and node not in plan.weights:
-            plan.weights[node] = weight_format(attribute(module, node.target), 64, scale)
+            plan.weights[node] = weight_format(node, module, 64, scale)
     return plan
 
 
@@ -98,11 +98,11 @@ def _assign(
             weight = weight_of(operand)
             if weight is not None and weight not in plan.weights:
                 limit = limits.get(weight, LARGEST_SCALE - max(scale, FINEST))
-                plan.weights[weight] = weight_format(attribute(module, weight.target), weight_bits, limit)
+                plan.weights[weight] = weight_format(weight, module, weight_bits, limit)
             computed += operand_scale(plan, operand)
         bias = weight_of(bias_of(node))
         if bias is not None and bias not in plan.weights:
-            plan.weights[bias] = weight_format(attribute(module, bias.target), 64, computed)
+            plan.weights[bias] = weight_format(bias, module, 64, computed)
     elif kind is Kind.SCALED:
         factor, _ = factor_of(node, module)
         shift = 0 if divisor_of(node, module) else factor_shift(factor, scale, 62)
@@ -112,14 +112,14 @@ def _assign(
     elif kind is Kind.SELECTION:
         weight = weight_of(node.args[1])
         if weight is not None and weight not in plan.weights:
-            plan.weights[weight] = weight_format(attribute(module, weight.target), 64, scale)
+            plan.weights[weight] = weight_format(weight, module, 64, scale)
         computed = operand_scale(plan, node.args[1])
     elif kind in (Kind.CARRIER, Kind.STRUCTURAL):
         given = [plan.scale[a] for a in node.all_input_nodes if a in plan.scale]
         computed = max(given, default=scale)
         for weight in node.all_input_nodes:
             if weight.op == "get_attr" and is_secret(weight) and weight not in plan.weights:
-                plan.weights[weight] = weight_format(attribute(module, weight.target), 64, computed)
+                plan.weights[weight] = weight_format(weight, module, 64, computed)
     else:
         computed = scale
     plan.computed[node] = computed
@@ -205,11 +205,13 @@ def is_multiplied(node: fx.Node, plan: Scales, module: fx.GraphModule) -> bool:
     return False
 
 
-def weight_format(value: torch.Tensor, bits: int, limit: int) -> FixedPoint:
-    """The largest scale up to ``limit`` at which ``value`` fits ``bits`` bits, and just the bits it needs then; whole
+def weight_format(node: fx.Node, module: fx.GraphModule, bits: int, limit: int) -> FixedPoint:
+    """The largest scale up to ``limit`` at which a weight fits ``bits`` bits, and just the bits it needs then; whole
     numbers from 0 on (choices, labels) need no fraction."""
-    largest = float(value.detach().double().abs().amax()) if value.numel() else 0.0
-    if 0 < largest < 2.0 ** (bits - 1) and not value.lt(0).any() and torch.equal(value, value.round()):
+    value = attribute(module, node.target)
+    low, high = extremes_of(node, value)
+    largest = max(-low, high)
+    if 0 < largest < 2.0 ** (bits - 1) and low >= 0 and torch.equal(value, value.round()):
         return FixedPoint(bits_for(largest, 0), 0, nonnegative=True)
     room = bits - 2 if largest == 0 else math.floor(math.log2(2.0 ** (bits - 1) / largest))
     scale = max(0, min(room, limit))

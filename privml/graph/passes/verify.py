@@ -11,7 +11,7 @@ from torch import fx
 from torch._ops import OpOverload
 
 from privml.errors import ConfigError, UnsupportedOperator
-from privml.graph.ir import attribute, is_allowed, source_line, tensor_of
+from privml.graph.ir import attribute, is_allowed, real_extremes, source_line, tensor_of
 
 aten = torch.ops.aten
 
@@ -62,7 +62,8 @@ def _check_finite(tensor: torch.Tensor, node: fx.Node, place: str) -> None:
     if not tensor.dtype.is_floating_point:
         return
     # Infinities are legal in public masks: they exclude a place.
-    bad = ~torch.isfinite(tensor) if node.meta.get("secret") else torch.isnan(tensor)
-    if bool(bad.any()):
+    secret, (low, high) = node.meta.get("secret"), real_extremes(tensor)
+    if math.isnan(low) or secret and not (math.isfinite(low) and math.isfinite(high)):
+        bad = ~torch.isfinite(tensor) if secret else torch.isnan(tensor)
         index = tuple(torch.nonzero(bad)[0].tolist())
         raise ConfigError(f"{place}: {node.target} holds NaN or infinity at index {index}")
