@@ -206,10 +206,15 @@ def _fixed_matrices(graph: fx.Graph) -> set[fx.Node]:
 
 
 def share_attributes(
-    graph: fx.Graph, session: Session, values: Mapping[str, torch.Tensor], owner: int = 0
+    graph: fx.Graph,
+    session: Session,
+    values: Mapping[str, torch.Tensor],
+    owner: int = 0,
+    kept: dict[str, SecretTensor] | None = None,
 ) -> dict[str, Any]:
     """The tensor of each get_attr target: weights as secrets of party ``owner``, public constants as they are.
-    Only the owner needs the values of weights."""
+    Only the owner needs the values of weights. ``kept``: secrets of the same values in an earlier session of the plain
+    engine, which serve again where their formats are wanted again; those of this session replace them."""
     result: dict[str, Any] = {}
     for node in graph.nodes:
         if node.op != "get_attr" or node.target in result:
@@ -217,10 +222,18 @@ def share_attributes(
         if not node.meta.get("secret"):
             result[node.target] = values[node.target]
             continue
+        known = None if kept is None else kept.pop(node.target, None)
         try:
-            result[node.target] = _share(node, values.get(node.target), shape_of(node), owner, session)
+            if known is not None and known.format == format_of(node):
+                shared = SecretTensor(known.share, known.format, known.placement, session, known.dtype)
+            else:
+                known = None  # frees it
+                shared = _share(node, values.get(node.target), shape_of(node), owner, session)
         except InvalidInput as error:
             raise InvalidInput(f"weight {node.target!r}: {error}") from None
+        result[node.target] = shared
+        if kept is not None:
+            kept[node.target] = shared
     return result
 
 

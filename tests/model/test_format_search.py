@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 import privml
+from privml import sharing
 from privml.errors import ConfigError, OverflowDetected, PrecisionLost, UnsupportedOperator
 from privml.formats import Float
 from privml.graph import ir
@@ -122,6 +123,19 @@ def test_weights_are_read_once_for_all_candidates(monkeypatch):
     weights = {value.data_ptr(): value for value in module.parameters()}
     places = [value.data_ptr() for value in read]
     assert sorted(place for place in places if place in weights) == sorted(weights)
+
+
+def test_weights_are_encoded_once_for_every_format(monkeypatch):
+    """Candidates that want a weight in the same format share what was made of it."""
+    encoded, encode_input = [], sharing.encode_input
+    monkeypatch.setattr(sharing, "encode_input", lambda x, fmt: encoded.append((x, fmt)) or encode_input(x, fmt))
+    torch.manual_seed(0)
+    module, told = nn.Sequential(nn.Linear(6, 5), nn.GELU(), nn.Linear(5, 2)).eval(), []
+    privml.convert(module, calibration=torch.randn(64, 6), progress=lambda *step: told.append(step[2]))
+    assert len([label for label in told if "fractional, weights of 20" in label]) > 2
+    weight = [fmt for x, fmt in encoded if x.data_ptr() == module[0].weight.data_ptr()]
+    repeated = [a == b for a, b in zip(weight, weight[1:], strict=False)]
+    assert repeated == [False] * (len(repeated) - 1) + [True]  # the last one for the engine with a dealer
 
 
 def test_a_weight_that_changes_is_read_again():

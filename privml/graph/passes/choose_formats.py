@@ -33,6 +33,7 @@ from privml.graph.passes.supposed import Supposed, answers, of_lengths, suppose
 from privml.graph.passes.write_formats import headroom_report, write_formats
 from privml.graph.run import run_graph, share_attributes, share_inputs
 from privml.sharing import reveal
+from privml.tensor import SecretTensor
 
 __all__ = ["TRIED", "Choice", "Headroom", "Precision", "choose_formats", "only_labels"]
 
@@ -58,7 +59,7 @@ _NAMED = 5
 class _Search:
     """What candidates are judged by. ``asked``: what the user said; ``supposed``: rows with other masks or states;
     ``steps``: calls of a session and their clear outputs, of a model with state; ``failures``: why some could not be
-    tried; ``tell``: called with each candidate's words."""
+    tried; ``tell``: called with each candidate's words; ``shared``: the last candidate's weights."""
 
     module: fx.GraphModule
     asked: Precision
@@ -69,6 +70,7 @@ class _Search:
     steps: tuple[Steps, list[list[torch.Tensor]]] | None = None
     failures: list[Exception] = field(default_factory=list)
     tell: Callable[[str], None] = lambda words: None
+    shared: dict[str, SecretTensor] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +295,7 @@ def _measure(search: _Search, precision: Precision) -> _Found:
 def _elsewhere(search: _Search, precision: Precision) -> tuple[tuple[str, float], ...]:
     """The error on engines with a dealer, whose values stay in wide rings, as far as they have the numbers."""
     found: list[tuple[str, float]] = []
+    search.shared.clear()  # of no use to these engines
     for name in [each.name for each in backends() if each.dealt and not precision.layers]:
         with contextlib.suppress(PrivmlError, ValueError):
             results = _results(search, *_ready(search, precision, name))
@@ -303,7 +306,8 @@ def _elsewhere(search: _Search, precision: Precision) -> tuple[tuple[str, float]
 def _ready(search: _Search, precision: Precision, like: str) -> tuple[dict[str, Any], Session]:
     """The graph's attributes in a session of the plain engine that rounds like another one, and the session."""
     session = Session(PlainEngine(like=like), precision.numerics)
-    return share_attributes(search.module.graph, session, attributes_of(search.module)), session
+    kept = search.shared if like == DEFAULT else None
+    return share_attributes(search.module.graph, session, attributes_of(search.module), kept=kept), session
 
 
 def _results(search: _Search, attributes: Mapping[str, Any], session: Session) -> list[torch.Tensor]:
