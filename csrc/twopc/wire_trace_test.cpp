@@ -170,7 +170,7 @@ TEST(WireTrace, ElementwiseProducts) {
   EXPECT_EQ(product([&](auto& p, auto& x, auto& r) {
               multiply_rows(p, x, bounded, {x.data(), 20}, 16, 50, r);
             }),
-            "2a12feecda318545");
+            "1343c49c7994a538");
 }
 
 TEST(WireTrace, KnownMostSignificantBits) {

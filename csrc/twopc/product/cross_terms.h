@@ -15,11 +15,9 @@
 // Source         Gilboa (Crypto 1999); SiRNN (Rathee et al., S&P 2021), appendix D, Algorithm 4.
 #pragma once
 
-#include <functional>
-
 #include "ot/cost.h"
 #include "ot/party.h"
-#include "twopc/session/flight.h"
+#include "twopc/product/companion.h"
 
 namespace privml::twopc {
 
@@ -52,15 +50,8 @@ i64 cross_term_bits(i64 choices, i64 elements, int choice_bits, int ell);
 // The cheaper side of a matrix product, never `automatic`.
 ChoiceSide choose_side(const MatrixShape& shape, KnownFormat left, KnownFormat right, int ell);
 
-// Messages of others in an elementwise product's flights: what is written and read with the first
-// choices, before them, and with the last stream, behind it. For products of at most kChunk
-// elements times the chunk factor, whose correlations are reserved with those of the companion.
-struct Companion {
-  std::function<void()> write_first, read_first, write_last, read_last;
-};
-struct CompanionFlights {
-  Flight first, last;
-};
+// A companion: for products of at most kChunk elements times the chunk factor, whose correlations
+// are reserved with those of the companion.
 
 // Elementwise. `mine` is x at party `left_holder` and y at the other party; out has the same
 // length. Throws InvalidArgument on widths outside 1..64 or lengths that differ.

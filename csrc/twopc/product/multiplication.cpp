@@ -241,8 +241,43 @@ void cost_multiply_chunk(ot::CostMeter& meter, i64 n, FactorFormat x_format, Fac
   cost_cross_terms(meter, n, {fx.bits, false}, {fy.bits, false}, ell, flights);
 }
 
-// 2^bits * w * y, y known to `owner`: w_o y + (1 - 2 w_o) y w_other, the second by one transfer
-// beside those of the product.
+// What stands between the flights of 2^bits * w * y, w the wrap of x and y known to `owner`: w_o y
+// + (1 - 2 w_o) y w_other. A wrap that follows from a known bit is a product of bits that each
+// party has of its own top bit, or one less that, and needs no flight: y a_o a_other.
+struct OwnedWrap {
+  bool known;
+  u8 flip;  // the wrap is flip ^ the product
+  Bits bits;
+  WipedVector<crypto::Block> cots;
+  Words carried;
+};
+
+OwnedWrap owned_wrap(ot::Party& party, const Side& fx, const Words& x) {
+  const i64 n = std::ssize(x);
+  OwnedWrap w{fx.kind == WrapKind::known_msb, 0, Bits(n), {}, Words(n, 0)};
+  if (fx.kind == WrapKind::none) return w;
+  w.cots.resize(n);
+  if (!w.known) {
+    wrap(party, x, fx.bits, w.bits);
+    return w;
+  }
+  w.flip = 1 ^ known_msb(fx);
+  for (i64 k = 0; k < n; ++k) w.bits[k] = static_cast<u8>(x[k] >> (fx.bits - 1) & 1) ^ w.flip;
+  return w;
+}
+
+// The owner's messages in Z_{2^room}, and its share of w * y.
+void send_owned_wrap(ot::Party& party, OwnedWrap& w, const Words& y, int room) {
+  const i64 n = std::ssize(y);
+  Words correlation(n);
+  for (i64 k = 0; k < n; ++k) {
+    const u64 own = w.bits[k] * y[k];
+    correlation[k] = w.known ? (w.flip ? u64{0} - own : own) : y[k] - 2 * own;
+  }
+  ot::additive_send(party, w.cots.data(), correlation, 1, room, w.carried);
+  for (i64 k = 0; k < n; ++k) w.carried[k] += (w.known ? w.flip : w.bits[k]) * y[k];
+}
+
 void multiply_owned_chunk(ot::Party& party, int owner, std::span<const u64> x_in,
                           FactorFormat x_format, std::span<const u64> y_in, KnownFormat y_format,
                           int ell, std::span<u64> out) {
@@ -252,31 +287,21 @@ void multiply_owned_chunk(ot::Party& party, int owner, std::span<const u64> x_in
   const int room = ell - fx.bits;
   const Words x = shifted(x_in, fx, party.rank == 0);
   const Words y = owns ? ring_elements(y_in, y_format, ell) : Words{};
-  Bits w(n);
-  if (fx.kind == WrapKind::known_msb) {
-    wrap_known_msb(party, x, fx.bits, known_msb(fx), w);
-  } else {
-    wrap_of(party, fx, x, w);
-  }
+  OwnedWrap w = owned_wrap(party, fx, x);
   Companion companion;
-  WipedVector<crypto::Block> cots(n);
-  Words carried(n, 0);
   if (fx.kind != WrapKind::none && owns) {
-    companion.read_first = [&] { ot::choose_send(party, cots.data(), n); };
-    companion.write_last = [&] {
-      Words correlation(n);
-      for (i64 k = 0; k < n; ++k) correlation[k] = w[k] * (u64{0} - 2 * y[k]) + y[k];
-      ot::additive_send(party, cots.data(), correlation, 1, room, carried);
-      for (i64 k = 0; k < n; ++k) carried[k] += w[k] * y[k];
-    };
+    companion.read_first = [&] { ot::choose_send(party, w.cots.data(), n); };
+    companion.write_last = [&] { send_owned_wrap(party, w, y, room); };
   } else if (fx.kind != WrapKind::none) {
-    companion.write_first = [&] { ot::choose_receive(party, w, cots.data()); };
-    companion.read_last = [&] { ot::additive_receive(party, cots.data(), w, 1, room, carried); };
+    companion.write_first = [&] { ot::choose_receive(party, w.bits, w.cots.data()); };
+    companion.read_last = [&] {
+      ot::additive_receive(party, w.cots.data(), w.bits, 1, room, w.carried);
+    };
   }
   cross_term(party, 1 - owner, owns ? y_in : std::span<const u64>(x), {fx.bits, false}, y_format,
              ell, ChoiceSide::automatic, out, companion);
   if (fx.kind != WrapKind::none)
-    for (i64 k = 0; k < n; ++k) out[k] -= carried[k] << fx.bits;
+    for (i64 k = 0; k < n; ++k) out[k] -= w.carried[k] << fx.bits;
   const u64 a = offset(fx);
   if (owns)
     for (i64 k = 0; k < n; ++k) out[k] += (x[k] - a) * y[k];
@@ -287,7 +312,6 @@ void cost_multiply_owned_chunk(ot::CostMeter& meter, int owner, i64 n, FactorFor
                                KnownFormat y_format, int ell) {
   const Side fx = side_of(x_format, ell);
   CompanionFlights flights;
-  if (fx.kind == WrapKind::known_msb) cost_wrap_known_msb(meter, n);
   cost_wrap_of(meter, fx, n);
   if (fx.kind != WrapKind::none) {
     meter.draw(owner, n);

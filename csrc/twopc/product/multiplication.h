@@ -13,9 +13,9 @@
 //                hash.
 // Cost           one wrap.h per operand narrower than ell, one multiplex.h for each of them in ell
 //                - m (ell - n) bits, and both cross terms; with an owned factor one cross term and
-//                one transfer. Beyond comparisons depth 1 + cross_terms.h's number of pieces: an
-//                AND and what a multiplexer prepares travel with the first choices, what it opens
-//                with the last stream; with an owned factor the wrap comes first.
+//                one transfer, and no AND. Beyond comparisons depth 1 + cross_terms.h's number of
+//                pieces: an AND and what a multiplexer prepares travel with the first choices, what
+//                it opens with the last stream.
 // Source         SiRNN (Rathee et al., S&P 2021), section IV-C, Algorithm 3; section IV-E.
 #pragma once
 

@@ -93,20 +93,36 @@ void choice_bits(std::span<const ProductTile> tiles, std::span<const u64> x,
   }
 }
 
+void call(const std::function<void()>& function) {
+  if (function) function();
+}
+
+// y: the words of `correlations`, set in the first chunk.
+template <class Word>
+struct Operands {
+  std::span<const u64> x, correlations;
+  std::vector<Word> y;
+};
+
 template <class Word>
 void run_chunk(ot::Party& party, std::span<const ProductSlice> chunk, const ProductFormat& format,
-               std::span<const u64> x, const std::vector<Word>& y, std::vector<Word>& sums,
-               Work<Word>& work) {
+               Operands<Word>& operands, std::vector<Word>& sums, Work<Word>& work,
+               const Companion& companion) {
   const std::vector<ProductTile> tiles = product_tiles(chunk, format);
   const i64 cots = chunk_cots(chunk, format);
+  const std::span<const u64> x = operands.x;
   fit(work, tiles);
-  ot::reserve(party, y.empty() ? 0 : cots, x.empty() ? 0 : cots);
+  ot::reserve(party, operands.correlations.empty() ? 0 : cots, x.empty() ? 0 : cots);
+  call(companion.write_first);
   if (!x.empty()) {
     work.choices.resize(cots);
     work.t.resize(cots);
     choice_bits(tiles, x, work.choices);
     ot::choose_receive(party, work.choices, work.t.data());
   }
+  call(companion.read_first);
+  std::vector<Word>& y = operands.y;
+  if (y.empty()) y.assign(operands.correlations.begin(), operands.correlations.end());
   if (!y.empty()) {
     work.q.resize(cots);
     ot::choose_send(party, work.q.data(), cots);
@@ -116,20 +132,29 @@ void run_chunk(ot::Party& party, std::span<const ProductSlice> chunk, const Prod
     const size_t last = both ? turn_end(tiles, first, party.chunk_factor) : tiles.size();
     for (size_t i = first; i < last && !y.empty(); ++i)
       send(party, tiles[i], format, y, sums, work);
+    if (last == tiles.size()) call(companion.write_last);
     for (size_t i = first; i < last && !x.empty(); ++i)
       receive(party, tiles[i], format, sums, work);
+    if (last == tiles.size()) call(companion.read_last);
     first = last;
   }
 }
 
 template <class Word>
 void run(ot::Party& party, std::span<const ProductBlock> blocks, const ProductFormat& format,
-         std::span<const u64> x, std::span<const u64> y, std::span<u64> out) {
-  const std::vector<Word> correlations(y.begin(), y.end());
+         std::span<const u64> x, std::span<const u64> y, std::span<u64> out,
+         const Companion& companion) {
+  Operands<Word> operands{x, y, {}};
   std::vector<Word> sums(out.size());
   Work<Word> work;
-  for (const auto& chunk : product_chunks(blocks, format, party.chunk_factor))
-    run_chunk<Word>(party, chunk, format, x, correlations, sums, work);
+  const auto chunks = product_chunks(blocks, format, party.chunk_factor);
+  for (size_t i = 0; i < chunks.size(); ++i) {
+    Companion part;
+    if (i == 0) part.write_first = companion.write_first, part.read_first = companion.read_first;
+    if (i + 1 == chunks.size())
+      part.write_last = companion.write_last, part.read_last = companion.read_last;
+    run_chunk<Word>(party, chunks[i], format, operands, sums, work, part);
+  }
   for (size_t i = 0; i < out.size(); ++i) out[i] = sums[i] & low_mask(format.ell);
 }
 
@@ -151,7 +176,8 @@ Sizes sizes_of(std::span<const ProductBlock> blocks) {
 
 void vector_products(ot::Party& party, std::span<const ProductBlock> blocks,
                      const ProductFormat& format, std::span<const u64> choices,
-                     std::span<const u64> correlations, std::span<u64> out) {
+                     std::span<const u64> correlations, std::span<u64> out,
+                     const Companion& companion) {
   const Sizes sizes = sizes_of(blocks);
   expect(format.choice_bits >= 1 && format.choice_bits <= 64 && format.ell >= 1 && format.ell <= 64,
          "vector_products: widths must lie in 1..64");
@@ -160,27 +186,34 @@ void vector_products(ot::Party& party, std::span<const ProductBlock> blocks,
              std::ssize(out) == sizes.out,
          "vector_products: operand lengths must match the blocks");
   if (format.ell <= 32) {
-    run<u32>(party, blocks, format, choices, correlations, out);
+    run<u32>(party, blocks, format, choices, correlations, out, companion);
   } else {
-    run<u64>(party, blocks, format, choices, correlations, out);
+    run<u64>(party, blocks, format, choices, correlations, out, companion);
   }
 }
 
 void cost_vector_products(ot::CostMeter& meter, std::array<bool, 2> senders,
-                          std::span<const ProductBlock> blocks, const ProductFormat& format) {
-  for (const auto& chunk : product_chunks(blocks, format, meter.chunk_factor)) {
+                          std::span<const ProductBlock> blocks, const ProductFormat& format,
+                          CompanionFlights flights) {
+  const auto chunks = product_chunks(blocks, format, meter.chunk_factor);
+  for (size_t c = 0; c < chunks.size(); ++c) {
+    const auto& chunk = chunks[c];
     const std::vector<ProductTile> tiles = product_tiles(chunk, format);
     const i64 cots = chunk_cots(chunk, format);
     meter.reserve(senders[0] ? cots : 0, senders[1] ? cots : 0);
     for (int sender : {0, 1})
       if (senders[sender]) meter.draw(sender, cots);
-    meter.exchange(senders[1] ? packed_bytes(cots, 1) : 0, senders[0] ? packed_bytes(cots, 1) : 0);
+    const i64 choices = packed_bytes(cots, 1);
+    cost_flight(meter, Flight{senders[1] ? choices : 0, senders[0] ? choices : 0} +
+                           (c == 0 ? flights.first : Flight{}));
     const bool both = senders[0] && senders[1];
     for (size_t first = 0; first < tiles.size();) {
       const size_t last = both ? turn_end(tiles, first, meter.chunk_factor) : tiles.size();
       i64 bytes = 0;
       for (size_t i = first; i < last; ++i) bytes += tiles[i].bytes;
-      meter.exchange(senders[0] ? bytes : 0, senders[1] ? bytes : 0);
+      const bool ends = c + 1 == chunks.size() && last == tiles.size();
+      cost_flight(meter, Flight{senders[0] ? bytes : 0, senders[1] ? bytes : 0} +
+                             (ends ? flights.last : Flight{}));
       first = last;
     }
   }

@@ -17,6 +17,7 @@
 
 #include "ot/cost.h"
 #include "ot/party.h"
+#include "twopc/product/companion.h"
 
 namespace privml::twopc {
 
@@ -35,13 +36,16 @@ struct ProductFormat {
 // `choices`: X of all blocks one after another, empty at a party that does not choose.
 // `correlations`: Y of all blocks as ring elements of Z_{2^ell}, empty at a party that does not
 // send. With both given at both parties the products run in both directions and their shares are
-// added. out: rows x length of all blocks, overwritten.
+// added. out: rows x length of all blocks, overwritten. The companion's correlations and those of
+// the first chunk of choices are reserved before; what it reads first may set the correlations.
 void vector_products(ot::Party& party, std::span<const ProductBlock> blocks,
                      const ProductFormat& format, std::span<const u64> choices,
-                     std::span<const u64> correlations, std::span<u64> out);
+                     std::span<const u64> correlations, std::span<u64> out,
+                     const Companion& companion = {});
 
 // senders[r]: party r sends.
 void cost_vector_products(ot::CostMeter& meter, std::array<bool, 2> senders,
-                          std::span<const ProductBlock> blocks, const ProductFormat& format);
+                          std::span<const ProductBlock> blocks, const ProductFormat& format,
+                          CompanionFlights flights = {});
 
 }  // namespace privml::twopc
