@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "functions/fixed/exponential_table.h"
+#include "twopc/compare/comparison_plan.h"
 #include "twopc/width/truncate_if_negative.h"
 
 namespace privml::fixed {
@@ -66,13 +67,23 @@ functions::RingShares within_range(functions::Evaluator& evaluator, const Expone
                                    const functions::RingShares& a, const functions::RingShares& sum,
                                    int shift) {
   const int bits = range.value_bits + shift, compared = range.bits - range.dropped;
+  // Over slow links a message is worth the bits of a wider ring, of which at most half are spent.
+  const int more = range.end > 0 ? range.out_bits - range.value_bits : 0;
+  const auto worth = [&](const auto& planner) {
+    const twopc::ComparisonPrices prices = twopc::comparison_prices(planner, a.count);
+    return prices.slow() && 3 * more < prices.level / 2;
+  };
+  bool widens = false;
+  evaluator.call([&](ot::Party& party) { widens = worth(party); },
+                 [&](ot::CostMeter& meter) { widens = worth(meter); });
+  const int wider = widens ? more : 0;
   const auto truncated = [&] {
     if (range.end == 0) return evaluator.truncate_reduce(sum, bits, shift);
     const u64 threshold = evaluator.constant(range.threshold());
     const functions::RingShares below = evaluator.map(a.count, compared, [&](i64 i) {
       return ((a[i] & low_mask(range.bits)) >> range.dropped) - threshold;
     });
-    const twopc::TruncateIfNegative shape{bits, shift, compared};
+    const twopc::TruncateIfNegative shape{bits, shift, compared, wider};
     return evaluator.result(
         a.count,
         [&](ot::Party& party, std::span<u64> out) {
@@ -80,7 +91,7 @@ functions::RingShares within_range(functions::Evaluator& evaluator, const Expone
         },
         [&](ot::CostMeter& meter) { twopc::cost_truncate_if_negative(meter, a.count, shape); });
   };
-  return evaluator.extend_nonnegative(truncated(), range.value_bits, range.out_bits);
+  return evaluator.extend_nonnegative(truncated(), range.value_bits + wider, range.out_bits);
 }
 
 }  // namespace privml::fixed

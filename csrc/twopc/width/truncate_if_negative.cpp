@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "twopc/compare/comparison.h"
+#include "twopc/product/private_product.h"
 #include "twopc/select/random_selection.h"
 #include "twopc/session/chunk.h"
 
@@ -43,18 +44,26 @@ void finish_together(ot::Party& party, std::span<Comparison> all) {
 void run_chunk(ot::Party& party, const Shape& shape, std::span<const u64> x, std::span<const u64> y,
                std::span<u64> out) {
   const i64 n = std::ssize(x);
-  const int width = shape.bits - shape.shift;
+  const int width = shape.bits - shape.shift, ring = width + shape.wider;
   const std::vector<ComparisonShape> shapes = comparisons(shape);
   RandomBits low;
   RandomSelection chosen;
   std::vector<Comparison> carries(shapes.size());
-  write_random_bits(party, n, width, low);
+  write_random_bits(party, n, ring, low);
   draw_random_selection(party, n, chosen);
+  PrivateProduct tops;
+  std::vector<u8> top(n, 0);
+  if (shape.wider > 0) {
+    for (i64 i = 0; i < n; ++i) top[i] = x[i] >> (shape.bits - 1) & 1;
+    write_private_product(party, top, shape.wider, tops);
+  }
   for (std::size_t k = 0; k < shapes.size(); ++k)
     prepare_comparison(party, shapes[k], n, carries[k]);
   for (std::size_t k = 0; k < shapes.size(); ++k)
     begin_comparison(party, shapes[k], k == 0 ? x : y, carry_flip(party.rank), carries[k]);
   read_random_bits(party, low);
+  AlignedVector<u64> both(n, 0);
+  if (shape.wider > 0) read_private_product(party, tops, both);
   finish_together(party, carries);
   std::vector<u8> negative(n), difference(n), opened;
   for (i64 i = 0; i < n; ++i) negative[i] = y[i] >> (shape.y_bits - 1) & 1;
@@ -68,19 +77,25 @@ void run_chunk(ot::Party& party, const Shape& shape, std::span<const u64> x, std
   write_difference(party, negative, chosen.bits, difference);
   read_conversions(party, conversions, opened);
   read_bits_xor(party, difference);
-  for (i64 i = 0; i < n; ++i)
-    high[i] = (((x[i] & low_mask(shape.bits)) >> shape.shift) + c[i]) & low_mask(width);
-  write_drawn_selection(party, high, width, chosen);
+  for (i64 i = 0; i < n; ++i) {
+    const u64 wrap = shape.wider > 0 ? (top[i] - both[i]) << width : 0;
+    high[i] = (((x[i] & low_mask(shape.bits)) >> shape.shift) + c[i] - wrap) & low_mask(ring);
+  }
+  write_drawn_selection(party, high, ring, chosen);
   read_random_selection(party, chosen);
   select_values(chosen, high, difference, out);
 }
 
 void cost_chunk(ot::CostMeter& meter, i64 n, const Shape& shape) {
-  const int width = shape.bits - shape.shift;
+  const int width = shape.bits - shape.shift + shape.wider;
   Flight first = random_bits_flight(n, width), leaves;
   std::vector<Flight> levels;
   cost_draw_random_bits(meter, n, width);
   cost_draw_random_selection(meter, n);
+  if (shape.wider > 0) {
+    cost_draw_private_product(meter, n);
+    first = first + private_product_flight(n, shape.wider);
+  }
   for (const ComparisonShape& one : comparisons(shape)) {
     cost_draw_comparison(meter, one, n);
     cost_draw_levels(meter, one, n);
@@ -102,6 +117,8 @@ void cost_chunk(ot::CostMeter& meter, i64 n, const Shape& shape) {
 void check(const Shape& shape) {
   expect(shape.shift >= 1 && shape.shift < shape.bits && shape.bits <= 64,
          "truncate_if_negative: needs 1 <= shift < bits <= 64");
+  expect(shape.wider >= 0 && shape.bits - shape.shift + shape.wider <= 64,
+         "truncate_if_negative: the result's ring has at most 64 bits");
   expect(shape.y_bits >= 1 && shape.y_bits <= 64, "truncate_if_negative: y_bits must be in 1..64");
 }
 

@@ -3,14 +3,18 @@
 //
 // Functionality  x in Z_{2^bits}, 1 <= shift < bits <= 64; y in Z_{2^y_bits}: out = floor(x /
 //                2^shift) of the unsigned x if y is negative as two's complement, else 0, in
-//                Z_{2^(bits-shift)}.
+//                Z_{2^(bits-shift)}; or in a ring of `wider` more bits, if every x of a negative y
+//                is known to be below 2^(bits-1). For other x the result is wrong there: it is the
+//                caller's promise.
 // Method         truncation.h's truncate_reduce, wrap.h's most_significant_bit beside it in the
 // same
 //                flights, and multiplex.h, whose random bit is compared with the sign when the
-//                carry is converted.
+//                carry is converted. The carry of all of x, in a wider ring, follows from the top
+//                bits of its shares by private_product.h, in the first flight.
 // Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust hash.
-// Cost           the sum of the three; depth that of the deeper comparison and two.
-// Source         those of the three.
+// Cost           the sum of the three; depth that of the deeper comparison and two. A wider ring:
+//                a private product and 3 * wider bits, no message in a row.
+// Source         those of the parts; SiRNN (Rathee et al., S&P 2021), section IV-E, "MSB-to-wrap".
 #pragma once
 
 #include "ot/cost.h"
@@ -21,6 +25,7 @@ namespace privml::twopc {
 struct TruncateIfNegative {
   int bits, shift;
   int y_bits;
+  int wider = 0;
 };
 
 void truncate_if_negative(ot::Party& party, const TruncateIfNegative& shape, std::span<const u64> x,
