@@ -13,10 +13,12 @@
 #include "twopc/compare/relu.h"
 #include "twopc/compare/wrap.h"
 #include "twopc/lookup/lookup.h"
+#include "twopc/lookup/split_lookup.h"
 #include "twopc/product/lattice_convolution.h"
 #include "twopc/product/lattice_matmul.h"
 #include "twopc/product/multiplication.h"
 #include "twopc/product/packed_matmul.h"
+#include "twopc/product/prepared_line.h"
 #include "twopc/product/row_product.h"
 #include "twopc/product/square.h"
 #include "twopc/product/wide_matmul.h"
@@ -29,6 +31,7 @@
 #include "twopc/width/extension.h"
 #include "twopc/width/known_msb.h"
 #include "twopc/width/split.h"
+#include "twopc/width/truncate_if_negative.h"
 #include "twopc/width/truncation.h"
 
 namespace privml::twopc {
@@ -134,6 +137,19 @@ TEST(WireTrace, OverASlowLink) {
               round_bounded(p, x, kWidth, u64{1} << (kWidth - 2), 7, r);
             }),
             "b8a803057ed3e7a5");
+  EXPECT_EQ(slow([](auto& p, auto& x, auto& r) {
+              Words table(32);
+              for (size_t i = 0; i < table.size(); ++i) table[i] = 3 * i;
+              const int widths[] = {7};
+              const std::span<const u64> tables[] = {table};
+              const std::span<u64> found[] = {r};
+              Words low(kCount);
+              split_lookup(p, {5, 12, 20, widths}, tables, x, found, low);
+            }),
+            "ea1ffebb8ad1e00b");
+  EXPECT_EQ(
+      slow([](auto& p, auto& x, auto& r) { truncate_if_negative(p, {kWidth, 12, 9, 4}, x, x, r); }),
+      "72bb802837e57f40");
   EXPECT_EQ(slow([](auto& p, auto& x, auto&) {
               Bits one_hot(kCount * kWidth);
               most_significant_nonzero_bit(p, x, kWidth, one_hot);
@@ -152,6 +168,17 @@ TEST(WireTrace, WordsAndParts) {
               split_number(p, x, kWidth, 12, 40, high, low);
             }),
             "55d06c57f9cee5ac");
+  EXPECT_EQ(trace([](ot::Party& p, const Words& x, const Bits&) {
+              Words r(kCount);
+              PreparedLine line;
+              draw_line(p, kCount, {{18, false}, 9, {10, true}, 27}, line);
+              write_number(p, x, line);
+              read_number(p, line);
+              write_words(p, x, x, line);
+              read_words(p, line);
+              line_value(line, x, x, r);
+            }),
+            "f570b571a7470da6");
 }
 
 // Of factors whose carries take no comparison.

@@ -151,9 +151,11 @@ std::optional<FoldedTail> make_folded_tail(Series tail, FixedFormat in, FixedFor
   const auto consider = [&](const TailShape& shape) {
     const auto tried = candidate(values, in, out, shape);
     if (!tried) return;
+    FoldedTail priced = *tried;
+    priced.table.apart = true;
     const i64 bits =
         evaluated_bits([&](functions::Evaluator& evaluator,
-                           const functions::RingShares& a) { folded_tail(evaluator, *tried, a); },
+                           const functions::RingShares& a) { folded_tail(evaluator, priced, a); },
                        {kCorrelationPrice, twopc::kLevelBits});
     if ((best && bits >= fewest) || !is_within_error(*tried, values, out)) return;
     best = tried;

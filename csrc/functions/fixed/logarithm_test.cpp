@@ -74,7 +74,7 @@ TEST(Log, RefusesOtherFormats) {
 
 TEST(Log, WireTrace) {
   EXPECT_EQ(wire_trace(kLog, random_numbers(100, 0, (1 << 15) - 1), {{16, 12}, {16, 11}}),
-            "fdb438ae223562b4");
+            "8f958c8bac46682d");
 }
 
 }  // namespace

@@ -8,9 +8,7 @@
 
 #include "base/error.h"
 #include "functions/fixed/evaluation.h"
-#include "twopc/lookup/folded_lookup.h"
 #include "twopc/lookup/lookup.h"
-#include "twopc/lookup/split_lookup.h"
 
 namespace privml::fixed {
 namespace {
@@ -117,70 +115,42 @@ std::vector<Words> tables_of(const Piecewise& f) {
   return tables;
 }
 
-// XOR shares of the coefficients of every element's cell, and its place (degree 0: none).
-struct Cells {
-  std::vector<functions::RingShares> words;
-  functions::RingShares u;
-};
-
-// What a protocol that looks up takes: run(party, widths, entries, found) or cost(meter, widths).
-template <class Run, class Cost>
-std::vector<functions::RingShares> look_up_words(functions::Evaluator& evaluator,
-                                                 const Piecewise& f, i64 n, Run&& run,
-                                                 Cost&& cost) {
-  const std::vector<Group> groups = groups_of(f.formats);
-  std::vector<int> widths;
-  for (const Group& group : groups) widths.push_back(group.bits);
-  std::vector<functions::RingShares> found(groups.size(), evaluator.ring(n));
-  evaluator.call(
-      [&](ot::Party& party) {
-        const std::vector<Words> tables = tables_of(f);
-        const std::vector<std::span<const u64>> entries(tables.begin(), tables.end());
-        std::vector<std::span<u64>> out;
-        for (functions::RingShares& words : found) out.emplace_back(words.values);
-        run(party, widths, entries, out);
-      },
-      [&](ot::CostMeter& meter) { cost(meter, widths); });
-  std::vector<functions::RingShares> words;
-  for (size_t g = 0; g < groups.size(); ++g)
-    for (int i = groups[g].first, shift = 0; i < groups[g].last; shift += f.formats[i++].bits)
-      words.push_back(
-          evaluator.map(n, f.formats[i].bits, [&](i64 k) { return found[g][k] >> shift; }));
-  return words;
-}
-
-using Widths = std::span<const int>;
-using Entries = std::span<const std::span<const u64>>;
-using Found = std::span<const std::span<u64>>;
-
-Cells look_up(functions::Evaluator& evaluator, const Piecewise& f, const functions::RingShares& x) {
-  const PiecewiseShape& shape = f.shape;
-  const auto split = [&](Widths widths) {
-    return twopc::SplitLookupShape{shape.index_bits, shape.place_bits, place_ring(f), widths};
-  };
-  Cells cells{{}, evaluator.ring(x.count)};
-  cells.words = look_up_words(
-      evaluator, f, x.count,
-      [&](ot::Party& party, Widths widths, Entries entries, Found found) {
-        if (shape.degree == 0) {
-          twopc::lookup_tables_xor(party, shape.index_bits, widths, entries, x, found);
-        } else {
-          twopc::split_lookup(party, split(widths), entries, x, found, cells.u.values);
-        }
-      },
-      [&](ot::CostMeter& meter, Widths widths) {
-        if (shape.degree == 0) {
-          twopc::cost_lookup_tables_xor(meter, x.count, shape.index_bits, widths);
-        } else {
-          twopc::cost_split_lookup(meter, x.count, split(widths));
-        }
-      });
-  return cells;
-}
-
 twopc::LinearShape first_step(const Piecewise& f) {
   const int d = highest_power(f);
   return {f.formats[d - 1], f.shape.place_bits, f.formats[d], ring_before(f, d - 1)};
+}
+
+PlacedWord place_of(const Piecewise& f, int power) {
+  const std::vector<Group> groups = groups_of(f.formats);
+  PlacedWord word;
+  while (groups[word.table].last <= power) ++word.table;
+  for (int i = groups[word.table].first; i < power; ++i) word.offset += f.formats[i].bits;
+  return word;
+}
+
+std::vector<int> widths_of(const Piecewise& f) {
+  std::vector<int> widths;
+  for (const Group& group : groups_of(f.formats)) widths.push_back(group.bits);
+  return widths;
+}
+
+// XOR shares of the coefficients of every element's cell, its place and the first step's sum.
+struct Cells {
+  std::vector<functions::RingShares> words;
+  functions::RingShares u, sum;
+};
+
+// The coefficients in the words of the tables.
+std::vector<functions::RingShares> coefficients_of(
+    functions::Evaluator& evaluator, const Piecewise& f,
+    const std::vector<functions::RingShares>& found) {
+  std::vector<functions::RingShares> words;
+  for (int i = 0; i < std::ssize(f.formats); ++i) {
+    const auto [table, offset] = place_of(f, i);
+    words.push_back(evaluator.map(found[table].count, f.formats[i].bits,
+                                  [&](i64 k) { return found[table][k] >> offset; }));
+  }
+  return words;
 }
 
 twopc::FactorFormat partial_factor(const Piecewise& f, int i) {
@@ -208,7 +178,7 @@ functions::RingShares horner_step(functions::Evaluator& evaluator, const Piecewi
 
 // Coefficients of about the widths that a series' table will have.
 Piecewise outline(const PiecewiseTask& task, const PiecewiseShape& shape) {
-  Piecewise f{shape, {}, {}, std::vector<int>(shape.degree, 0)};
+  Piecewise f{shape, {}, {}, std::vector<int>(shape.degree, 0), true};
   for (int i = 0; i <= shape.degree; ++i) {
     const int cell = task.fraction - shape.place_bits;  // cells have length 2^-cell
     const int bits = i == 0 ? shape.scale + 2 : std::max(shape.scale - i * cell, 1) + 1;
@@ -258,7 +228,7 @@ Piecewise make_piecewise(const PiecewiseShape& shape, const std::function<i64(i6
                          i64 largest) {
   const int degree = shape.degree;
   const i64 cells = i64{1} << shape.index_bits;
-  Piecewise f{shape, {}, {}, {}};
+  Piecewise f{shape, {}, {}, {}, false};
   f.coefficients.assign(degree + 1, Words(cells));
   std::vector<i64> values(degree + 1), fitted(degree + 1);
   for (i64 cell = 0; cell < cells; ++cell) {
@@ -276,7 +246,7 @@ Piecewise make_piecewise(const PiecewiseShape& shape, const std::function<i64(i6
 }
 
 Piecewise piecewise_of(const PiecewiseShape& shape, std::vector<Words> coefficients) {
-  Piecewise f{shape, std::move(coefficients), {}, {}};
+  Piecewise f{shape, std::move(coefficients), {}, {}, false};
   for (const Words& words : f.coefficients) f.formats.push_back(format_of(words));
   f.partial_bits = partial_widths(f);
   expect(fits(f), "piecewise: the formats need numbers of more than 64 bits");
@@ -285,45 +255,66 @@ Piecewise piecewise_of(const PiecewiseShape& shape, std::vector<Words> coefficie
 
 namespace {
 
-functions::RingShares sum_of(functions::Evaluator& evaluator, const Piecewise& f,
-                             const Cells& cells) {
-  const int d = highest_power(f);
-  functions::RingShares sum =
-      evaluator.linear_words(first_step(f), cells.words[d - 1], cells.words[d], cells.u);
-  for (int i = d - 1; i > 0; --i) sum = horner_step(evaluator, f, i, cells, sum);
+// From the first step's sum on.
+functions::RingShares sum_of(functions::Evaluator& evaluator, const Piecewise& f, Cells cells) {
+  functions::RingShares sum = std::move(cells.sum);
+  for (int i = highest_power(f) - 1; i > 0; --i) sum = horner_step(evaluator, f, i, cells, sum);
   return sum;
+}
+
+functions::RingShares constant_value(functions::Evaluator& evaluator, const Piecewise& f,
+                                     const functions::RingShares& x) {
+  const std::vector<int> widths = widths_of(f);
+  std::vector<functions::RingShares> found(widths.size(), evaluator.ring(x.count));
+  evaluator.call(
+      [&](ot::Party& party) {
+        const std::vector<Words> tables = tables_of(f);
+        const std::vector<std::span<const u64>> entries(tables.begin(), tables.end());
+        std::vector<std::span<u64>> out;
+        for (functions::RingShares& words : found) out.emplace_back(words.values);
+        twopc::lookup_tables_xor(party, f.shape.index_bits, widths, entries, x, out);
+      },
+      [&](ot::CostMeter& meter) {
+        twopc::cost_lookup_tables_xor(meter, x.count, f.shape.index_bits, widths);
+      });
+  return evaluator.word_to_ring(coefficients_of(evaluator, f, found)[0], f.formats[0],
+                                f.shape.ring_bits);
 }
 
 }  // namespace
 
+LineLookup line_of(const Piecewise& f) {
+  const int d = highest_power(f);
+  return {f.shape.index_bits,
+          f.shape.place_bits,
+          place_ring(f),
+          widths_of(f),
+          first_step(f),
+          place_of(f, d - 1),
+          place_of(f, d),
+          false,
+          0,
+          f.apart};
+}
+
 functions::RingShares piecewise(functions::Evaluator& evaluator, const Piecewise& f,
-                                const functions::RingShares& x) {
-  const Cells cells = look_up(evaluator, f, x);
-  if (f.shape.degree > 0) return sum_of(evaluator, f, cells);
-  return evaluator.word_to_ring(cells.words[0], f.formats[0], f.shape.ring_bits);
+                                const functions::RingShares& x, twopc::RandomOneHots* vectors) {
+  if (f.shape.degree == 0) return constant_value(evaluator, f, x);
+  LineFound found = line_lookup(evaluator, line_of(f), [&] { return tables_of(f); }, x, vectors);
+  return sum_of(
+      evaluator, f,
+      {coefficients_of(evaluator, f, found.words), std::move(found.low), std::move(found.value)});
 }
 
 FoldedPiecewise folded_piecewise(functions::Evaluator& evaluator, const Piecewise& f, int bits,
                                  const functions::RingShares& x) {
-  const i64 n = x.count;
-  const auto shape = [&](Widths widths) {
-    return twopc::FoldedLookupShape{bits, f.shape.index_bits, f.shape.place_bits, place_ring(f),
-                                    widths};
-  };
-  FoldedPiecewise out{{}, evaluator.ring(n), evaluator.ring(n), evaluator.bits(n)};
-  Cells cells{{}, evaluator.ring(n)};
-  cells.words = look_up_words(
-      evaluator, f, n,
-      [&](ot::Party& party, Widths widths, Entries entries, Found found) {
-        twopc::folded_lookup(
-            party, shape(widths), entries, x,
-            {found, out.high.values, cells.u.values, out.positive.values, out.nonnegative.values});
-      },
-      [&](ot::CostMeter& meter, Widths widths) {
-        twopc::cost_folded_lookup(meter, n, shape(widths));
-      });
-  out.sum = sum_of(evaluator, f, cells);
-  return out;
+  LineLookup lookup = line_of(f);
+  lookup.folded_bits = bits;
+  LineFound found = line_lookup(evaluator, lookup, [&] { return tables_of(f); }, x);
+  return {sum_of(evaluator, f,
+                 {coefficients_of(evaluator, f, found.words), std::move(found.low),
+                  std::move(found.value)}),
+          std::move(found.high), std::move(found.positive), std::move(found.nonnegative)};
 }
 
 u64 clear_piecewise(const Piecewise& f, u64 cell, u64 u) { return value_at(f, cell, u); }

@@ -8,10 +8,10 @@
 //                scale `scale + place_bits` (`scale` for degree 0).
 // Method         one comparison gives the cell and u in a larger ring (split.h); one lookup all
 //                coefficients as XOR-shared words; the first product takes them as they are
-//                (word_product.h), further ones are mixed-width products of a number of known sign.
+//                (line_lookup.h), further ones are mixed-width products of a number of known sign.
 // Leakage        none beyond length and shape. Assumption: correlated OT, correlation-robust hash.
-// Cost           the sum of those protocols; degree 1: depth that of a comparison, a lookup and a
-//                word product.
+// Cost           the sum of those protocols; degree 1: depth that of a comparison, a lookup and the
+//                opening of its words.
 // Source         table-driven polynomials after Tang (ACM TOMS 1989); lookups and products of SiRNN
 //                (Rathee et al., S&P 2021), sections III-E and IV.
 #pragma once
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "functions/evaluator/evaluator.h"
+#include "functions/fixed/line_lookup.h"
 #include "functions/fixed/series.h"
 
 namespace privml::fixed {
@@ -44,6 +45,8 @@ struct Piecewise {
   std::vector<std::vector<u64>> coefficients;  // [power][cell], two's complement
   std::vector<twopc::WordFormat> formats;      // of each power's coefficients
   std::vector<int> partial_bits;  // [i]: partial sum i has a magnitude below 2^(partial_bits - 2)
+  // Plans are priced by protocols that share no flights, so that a shared one changes no function.
+  bool apart = false;
 };
 
 // value(cell, place) is the function, at scale 56, at `place` (scale 48, 0..1) of a cell. If the
@@ -54,8 +57,11 @@ Piecewise make_piecewise(const PiecewiseShape& shape, const std::function<i64(i6
 // With these coefficients, as make_piecewise makes them: [power][cell].
 Piecewise piecewise_of(const PiecewiseShape& shape, std::vector<std::vector<u64>> coefficients);
 
+// `vectors`: of line_of(f), degree 1 or more.
 functions::RingShares piecewise(functions::Evaluator& evaluator, const Piecewise& f,
-                                const functions::RingShares& x);
+                                const functions::RingShares& x,
+                                twopc::RandomOneHots* vectors = nullptr);
+LineLookup line_of(const Piecewise& f);
 
 // The same of |x| for a signed x in Z_{2^bits}, index_bits + place_bits < bits, and a function of
 // degree 1 or more that is continuous: a negative x at the border of two cells is taken as the end

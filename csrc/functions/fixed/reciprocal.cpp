@@ -8,7 +8,6 @@
 #include "functions/fixed/evaluation.h"
 #include "functions/fixed/normalization.h"
 #include "functions/fixed/unit_reciprocal.h"
-#include "twopc/width/conversion.h"
 
 namespace privml::fixed {
 namespace {
@@ -92,19 +91,10 @@ functions::RingShares direct_value(functions::Evaluator& evaluator, const Plan& 
 
 // Adds the largest output if the place is below the lowest.
 functions::RingShares saturated(functions::Evaluator& evaluator, const Plan& plan,
-                                const Normalized& number, const functions::RingShares& y) {
-  const int bits = plan.out.bits;
-  const functions::RingShares words =
-      select_by_place(evaluator, number, plan.too_large, plan.too_large[0]);
-  const functions::BitShares too_large =
-      evaluator.map_bits(y.count, [&](i64 i) { return words[i]; });
-  const functions::RingShares ring = evaluator.result(
-      y.count,
-      [&](ot::Party& party, std::span<u64> out) {
-        twopc::bits_to_ring(party, too_large, bits, out);
-      },
-      [&](ot::CostMeter& meter) { twopc::cost_bits_to_ring(meter, y.count, bits); });
-  return evaluator.map(y.count, bits, [&](i64 k) { return y[k] + ring[k] * largest(plan); });
+                                const functions::RingShares& too_large,
+                                const functions::RingShares& y) {
+  return evaluator.map(y.count, plan.out.bits,
+                       [&](i64 k) { return y[k] + too_large[k] * largest(plan); });
 }
 
 u64 clear_value(const Plan& plan, u64 x) {
@@ -129,16 +119,20 @@ functions::RingShares reciprocal(functions::Evaluator& evaluator, const function
   if (plan.always_too_large())
     return evaluator.map(x.count, out.bits, [&](i64) { return evaluator.constant(largest(plan)); });
   const int ring = plan.ring();
-  const Normalized number = normalize(evaluator, x, in.bits);
-  const functions::RingShares power =
-      select_by_place(evaluator, number, plan.powers, plan.powers[0]);
-  const functions::RingShares value =
-      evaluator.plus(unit_reciprocal(evaluator, plan.unit, number.mantissa), half_of_one(plan));
-  const functions::RingShares product =
-      evaluator.multiply_word(power, plan.power().bits, value, ring);
+  const bool looks_up = !plan.unit.direct() && plan.unit.shape.fraction > 0;
+  const LineLookup lookup = looks_up ? line_of(plan.unit) : LineLookup{};
+  Continuation continuation{{plan.powers, plan.powers[0]}, plan.power().bits, ring};
+  if (plan.saturates()) continuation.flag = {plan.too_large, plan.too_large[0]};
+  continuation.flag_ring = out.bits;
+  if (looks_up) continuation.lookup = &lookup;
+  Continued number = normalize(evaluator, x, in.bits, continuation);
+  const functions::RingShares value = evaluator.plus(
+      unit_reciprocal(evaluator, plan.unit, number.number.mantissa, number.lookup_vectors()),
+      half_of_one(plan));
+  const functions::RingShares product = multiply_by_power(evaluator, number, value);
   const functions::RingShares y =
       evaluator.truncate_reduce(evaluator.plus(product, half(plan)), ring, plan.drop);
-  return plan.saturates() ? saturated(evaluator, plan, number, y) : y;
+  return plan.saturates() ? saturated(evaluator, plan, number.flag, y) : y;
 }
 
 void clear_reciprocal(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y) {

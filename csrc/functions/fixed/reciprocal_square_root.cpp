@@ -145,8 +145,9 @@ std::shared_ptr<const Plan> plan(const Root& root, FixedFormat in, FixedFormat o
 
 // Its piecewise part, in Z_{2^sum_bits}.
 functions::RingShares value_of(functions::Evaluator& evaluator, const Plan& p,
-                               const functions::RingShares& argument) {
-  functions::RingShares value = piecewise(evaluator, p.table, argument);
+                               const functions::RingShares& argument,
+                               twopc::RandomOneHots* vectors) {
+  functions::RingShares value = piecewise(evaluator, p.table, argument, vectors);
   if (!p.early) return value;
   const int place_bits = p.table.shape.place_bits;
   const functions::RingShares rounded =
@@ -160,17 +161,20 @@ functions::RingShares root(functions::Evaluator& evaluator, const Root& f,
   const Plan& p = *found;
   if (p.direct) return piecewise(evaluator, p.table, x);
   const int bits = in.bits - 1;
-  const Normalized number = normalize(evaluator, x, in.bits);
+  const bool looks_up = p.table.shape.degree > 0;
+  const LineLookup lookup = looks_up ? line_of(p.table) : LineLookup{};
+  Continuation continuation{
+      {p.powers, f.is_reciprocal ? p.powers[0] : 0}, p.highest - p.lowest + 1, p.sum_bits};
+  if (looks_up) continuation.lookup = &lookup;
+  Continued number = normalize(evaluator, x, in.bits, continuation);
   // For x = 0 the mantissa is 0 too: the selector is made what it is for x = 1.
   const u64 selector = u64{1} << (bits - 1);
   const functions::RingShares parity = select_by_place(
-      evaluator, number, p.parities, f.is_reciprocal ? selector ^ p.parities[0] : 0);
-  const functions::RingShares power =
-      select_by_place(evaluator, number, p.powers, f.is_reciprocal ? p.powers[0] : 0);
+      evaluator, number.number, p.parities, f.is_reciprocal ? selector ^ p.parities[0] : 0);
   const functions::RingShares argument =
-      evaluator.map(x.count, bits, [&](i64 k) { return number.mantissa[k] + parity[k]; });
-  const functions::RingShares sum = evaluator.multiply_word(
-      power, p.highest - p.lowest + 1, value_of(evaluator, p, argument), p.sum_bits);
+      evaluator.map(x.count, bits, [&](i64 k) { return number.number.mantissa[k] + parity[k]; });
+  const functions::RingShares sum = multiply_by_power(
+      evaluator, number, value_of(evaluator, p, argument, number.lookup_vectors()));
   return evaluator.round_off(sum, p.sum_bits, p.drop);
 }
 

@@ -47,6 +47,55 @@ TEST(Normalization, AllSharesAtSmallWidths) {
   }
 }
 
+// The later product, the additive bit and the lookup's vectors; one number alone has no flight to
+// share.
+TEST(Normalization, WhatContinuesIt) {
+  const int bits = 5, places = bits - 1, ring = 12, flag_ring = 7;
+  const Continuation plain{{{1, 6, 3, 7}, 5}, 3, ring, {{0, 1, 1, 0}, 1}, flag_ring, nullptr};
+  Both<Words> all = all_share_pairs(bits);
+  const Both<Words> one{Words{3}, Words{6}};
+  const int width = 9;
+  const LineLookup lookup{3,      4,      ring,  {width}, {{4, false}, 2, {5, false}, ring},
+                          {0, 5}, {0, 0}, false, 0,       false};
+  for (const Both<Words>& x : {all, one})
+    for (const bool looks_up : {false, true}) {
+      Continuation continuation = plain;
+      if (looks_up) continuation.lookup = &lookup;
+      const i64 n = std::ssize(x[0]);
+      const Words values = reconstruct(x, bits);
+      Both<Continued> out;
+      Both<Words> products, flags;
+      Both<bool> has_vectors;
+      const Outcome outcome = run_parties({}, [&](ot::Party& party) {
+        const int r = party.rank;
+        functions::Evaluator evaluator(party, n);
+        out[r] = normalize(evaluator, evaluator.load(x[r], 0), bits, continuation);
+        const functions::RingShares u = evaluator.map(n, ring, [&](i64 i) { return 77 * x[r][i]; });
+        const functions::RingShares product = multiply_by_power(evaluator, out[r], u);
+        products[r].assign(product.values.begin(), product.values.end());
+        flags[r].assign(out[r].flag.values.begin(), out[r].flag.values.end());
+        has_vectors[r] = out[r].has_vectors;
+      });
+      EXPECT_EQ(has_vectors[0], looks_up && n > 1);
+      const Words product = reconstruct(products, ring), flag = reconstruct(flags, flag_ring);
+      for (i64 i = 0; i < n; ++i) {
+        const ClearNormalized expected = clear_normalize(values[i], bits);
+        const auto word = [&](const PlaceTable& table) {
+          return expected.place < 0 ? table.none : table.words[expected.place];
+        };
+        ASSERT_EQ((out[0].number.mantissa[i] + out[1].number.mantissa[i]) & low_mask(places),
+                  expected.mantissa);
+        ASSERT_EQ(product[i], word(plain.power) * 77 * (x[0][i] + x[1][i]) & low_mask(ring));
+        ASSERT_EQ(flag[i], word(plain.flag));
+      }
+      expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
+        functions::Evaluator evaluator(meter, n);
+        Continued number = normalize(evaluator, evaluator.ring(n), bits, continuation);
+        multiply_by_power(evaluator, number, evaluator.ring(n));
+      });
+    }
+}
+
 TEST(Rsqrt, AllInputsOfSixteenBits) {
   expect_equals_twin(kRsqrt, all_from(0, (1 << 15) - 1), {{16, 12}, {16, 12}});
   expect_equals_twin(kRsqrt, all_numbers(16), {{16, 7}, {16, 10}});
@@ -186,10 +235,18 @@ TEST(SquareRoots, RefuseOtherFormats) {
   }
 }
 
+TEST(SquareRoots, OverASlowLink) {
+  for (const TestedFunction& root : kAll)
+    for (const FormatPair& formats : {FormatPair{{26, 16}, {26, 16}}, {{16, 12}, {16, 12}}})
+      for (i64 n : {1, 2, 300})
+        expect_equals_twin(root, random_numbers(n, 0, (i64{1} << (formats.in.bits - 1)) - 1),
+                           formats, {}, 8);
+}
+
 TEST(SquareRoots, WireTraces) {
   const Numbers x = random_numbers(100, 0, (1 << 15) - 1);
-  EXPECT_EQ(wire_trace(kRsqrt, x, {{16, 12}, {16, 12}}), "7c87eb32c0337892");
-  EXPECT_EQ(wire_trace(kSqrt, x, {{16, 12}, {16, 12}}), "360f25663250604c");
+  EXPECT_EQ(wire_trace(kRsqrt, x, {{16, 12}, {16, 12}}), "d095ed61ed3b62cc");
+  EXPECT_EQ(wire_trace(kSqrt, x, {{16, 12}, {16, 12}}), "2fc24ff294da7571");
 }
 
 }  // namespace

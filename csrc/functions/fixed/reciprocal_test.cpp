@@ -62,9 +62,16 @@ TEST(Reciprocal, RefusesOtherFormats) {
   EXPECT_THROW(clear_reciprocal(x, {16, 12}, {16, 12}, two), InvalidArgument);
 }
 
+TEST(Reciprocal, OverASlowLink) {
+  for (const FormatPair& formats : {FormatPair{{20, 13}, {12, 10}}, {{32, 20}, {32, 28}}})
+    for (i64 n : {1, 2, 300})
+      expect_equals_twin(kReciprocal, random_numbers(n, 0, (i64{1} << (formats.in.bits - 1)) - 1),
+                         formats, {}, 8);
+}
+
 TEST(Reciprocal, WireTrace) {
   EXPECT_EQ(wire_trace(kReciprocal, random_numbers(100, 1, (1 << 15) - 1), kPaper),
-            "1dd9de1a7417287e");
+            "0704dc36b0af1874");
 }
 
 }  // namespace

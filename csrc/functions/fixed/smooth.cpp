@@ -153,7 +153,8 @@ Plan make_plan(const Smooth& f, FixedFormat in, FixedFormat out) {
   Plan p = make_polynomial_plan(f, in, out);
   if (!has_folded(f, in, out)) return p;
   Plan folded{f, in, out, make_folded_tail(f.tail, in, out), false, 0, {}, 0};
-  const auto price = [](const Plan& tried) {
+  const auto price = [](Plan tried) {
+    (tried.folded ? tried.folded->table : tried.table).apart = true;
     return evaluated_bits([&](functions::Evaluator& evaluator,
                               const functions::RingShares& x) { value_of(evaluator, tried, x); },
                           {twopc::kCorrelationBits, twopc::kLevelBits});

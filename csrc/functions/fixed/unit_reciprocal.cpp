@@ -5,7 +5,6 @@
 #include <bit>
 
 #include "base/error.h"
-#include "twopc/lookup/split_lookup.h"
 
 namespace privml::fixed {
 namespace {
@@ -80,32 +79,31 @@ Words line_table(const UnitReciprocal& plan) {
   return table;
 }
 
-// The line's value in Z_{2^ring}, ring <= line_scale + 3.
-functions::RingShares line(functions::Evaluator& evaluator, const UnitReciprocal& plan,
-                           const functions::RingShares& u, int ring) {
-  const twopc::LinearShape shape = line_shape(plan, ring);
-  const int slope = slope_bits(plan), bits = constant_bits(plan) + slope;
-  const int widths[] = {bits};
-  const twopc::SplitLookupShape split{plan.segment_bits, low_bits(plan), shape.ell, widths};
-  functions::RingShares entry = evaluator.ring(u.count), low = evaluator.ring(u.count);
-  evaluator.call(
-      [&](ot::Party& party) {
-        const Words table = line_table(plan);
-        const std::span<const u64> tables[] = {table};
-        const std::span<u64> found[] = {entry.values};
-        twopc::split_lookup(party, split, tables, u, found, low.values);
-      },
-      [&](ot::CostMeter& meter) { twopc::cost_split_lookup(meter, u.count, split); });
-  const functions::RingShares constants =
-      evaluator.map(u.count, 64, [&](i64 k) { return entry[k] >> slope; });
-  const functions::RingShares value =
-      evaluator.linear_words(shape, constants, entry, evaluator.negated(low, shape.ell));
-  return evaluator.round_off(value, shape.ell, line_drop(plan));
-}
-
 // The ring of a line that is the result: the output's, or one with a top bit that is known.
 int line_ring(const UnitReciprocal& plan) {
   return plan.shape.out_bits <= plan.shape.scale + 3 ? plan.shape.out_bits : plan.shape.scale + 1;
+}
+
+// The line's value in Z_{2^ring}, ring <= line_scale + 3.
+LineLookup line_of(const UnitReciprocal& plan, int ring) {
+  const twopc::LinearShape shape = line_shape(plan, ring);
+  return {plan.segment_bits,
+          low_bits(plan),
+          shape.ell,
+          {constant_bits(plan) + slope_bits(plan)},
+          shape,
+          {0, slope_bits(plan)},
+          {0, 0},
+          true};
+}
+
+functions::RingShares line(functions::Evaluator& evaluator, const UnitReciprocal& plan,
+                           const functions::RingShares& u, int ring,
+                           twopc::RandomOneHots* vectors) {
+  const LineLookup lookup = line_of(plan, ring);
+  LineFound found = line_lookup(
+      evaluator, lookup, [&] { return std::vector<Words>{line_table(plan)}; }, u, vectors);
+  return evaluator.round_off(std::move(found.value), lookup.line.ell, line_drop(plan));
 }
 
 // One step: with w ~ 2^line_scale / v and the remainder p = 2^(fraction + line_scale) - v w, the
@@ -145,12 +143,12 @@ twopc::FactorFormat line_factor(const Iteration& it) {
 }
 
 functions::RingShares iterate(functions::Evaluator& evaluator, const UnitReciprocal& plan,
-                              const functions::RingShares& u) {
+                              const functions::RingShares& u, twopc::RandomOneHots* vectors) {
   const Iteration it = iteration(plan);
   const int fraction = plan.shape.fraction, i = plan.line_scale, out_bits = plan.shape.out_bits;
   const int shift = plan.shape.scale - i, kept = it.remainder - it.remainder_drop;
   const functions::RingShares from_half =
-      evaluator.plus(line(evaluator, plan, u, it.line), u64{1} << (i - 1));
+      evaluator.plus(line(evaluator, plan, u, it.line, vectors), u64{1} << (i - 1));
   const functions::RingShares w =
       evaluator.map(u.count, it.line, [&](i64 k) { return from_half[k]; });
   const functions::RingShares vw =
@@ -206,10 +204,15 @@ void clear_unit_reciprocal(const UnitReciprocal& plan, std::span<const u64> u, s
   }
 }
 
+LineLookup line_of(const UnitReciprocal& plan) {
+  return line_of(plan, plan.iterates() ? iteration(plan).line : line_ring(plan));
+}
+
 functions::RingShares unit_reciprocal(functions::Evaluator& evaluator, const UnitReciprocal& plan,
-                                      const functions::RingShares& u) {
+                                      const functions::RingShares& u,
+                                      twopc::RandomOneHots* vectors) {
   const int out_bits = plan.shape.out_bits, bits = constant_bits(plan);
-  if (plan.iterates()) return iterate(evaluator, plan, u);
+  if (plan.iterates()) return iterate(evaluator, plan, u, vectors);
   if (plan.shape.fraction == 0)
     return evaluator.map(u.count, out_bits,
                          [&](i64) { return evaluator.constant(plan.constants[0]); });
@@ -218,8 +221,8 @@ functions::RingShares unit_reciprocal(functions::Evaluator& evaluator, const Uni
         evaluator.lookup_xor(plan.constants, u, plan.shape.fraction, bits);
     return evaluator.word_to_ring(entry, {bits, false}, out_bits);
   }
-  return evaluator.extend_nonnegative(line(evaluator, plan, u, line_ring(plan)), line_ring(plan),
-                                      out_bits);
+  return evaluator.extend_nonnegative(line(evaluator, plan, u, line_ring(plan), vectors),
+                                      line_ring(plan), out_bits);
 }
 
 }  // namespace privml::fixed

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "functions/evaluator/evaluator.h"
+#include "functions/fixed/line_lookup.h"
 
 namespace privml::fixed {
 
@@ -39,7 +40,10 @@ UnitReciprocal plan_unit_reciprocal(const UnitReciprocalShape& shape);
 
 void clear_unit_reciprocal(const UnitReciprocal& plan, std::span<const u64> u, std::span<u64> out);
 
+// `vectors`: of line_of(plan), if it is not direct.
 functions::RingShares unit_reciprocal(functions::Evaluator& evaluator, const UnitReciprocal& plan,
-                                      const functions::RingShares& u);
+                                      const functions::RingShares& u,
+                                      twopc::RandomOneHots* vectors = nullptr);
+LineLookup line_of(const UnitReciprocal& plan);
 
 }  // namespace privml::fixed

@@ -17,6 +17,9 @@
 namespace privml::twopc {
 namespace {
 
+using Beside = std::function<void()>;
+using Next = std::function<Flight()>;
+
 constexpr int kUsualDigit = 4, kLargestDigit = 7;
 
 i64 chunk_limit(int ell) { return std::max<i64>(kChunk / digit_count(ell, kUsualDigit), 1); }
@@ -163,7 +166,8 @@ void write_planes(Planes& planes, const Kind& kind, std::span<const u64> entries
 }
 
 // Party 0 sends for the first half of a kind's digits, party 1 for the rest.
-void transfer_digits(ot::Party& party, std::span<const u64> x, Planes& planes) {
+void transfer_digits(ot::Party& party, std::span<const u64> x, Planes& planes,
+                     const Beside& beside) {
   const i64 n = planes.n;
   const std::vector<Kind> kinds = kinds_of(planes.cut);
   std::vector<AlignedVector<u64>> messages(kinds.size()), found(kinds.size());
@@ -194,14 +198,21 @@ void transfer_digits(ot::Party& party, std::span<const u64> x, Planes& planes) {
     transfers.push_back({messages[i], choices[i], kind.bits, kind.width(),
                          std::span(found[i]).subspan(pick_first, pick_count)});
   }
-  two_way_transfers(party, transfers);
+  two_way_transfers(party, transfers, beside);
   for (size_t i = 0; i < kinds.size(); ++i)
     write_planes(planes, kinds[i], found[i], party.rank == 0 ? 1 : 0);
 }
 
+void multiply(ot::Party& party, std::vector<PlaneProduct> products, i64 n, const Beside& beside) {
+  PendingProducts pending;
+  write_products(party, std::move(products), n, pending);
+  if (beside) beside();
+  read_products(party, pending);
+}
+
 // Upwards carry_high ^= ones_high & carry_low. Downwards the range of lower digits, `high`, takes
 // the higher ones, `low`, without a carry if its own shares are zero, else with one.
-void run_level(ot::Party& party, const PrefixLevel& level, Planes& planes) {
+void run_level(ot::Party& party, const PrefixLevel& level, Planes& planes, const Beside& beside) {
   const i64 n = planes.n, nodes = std::ssize(level.nodes);
   AlignedVector<u8> without(nodes * n);
   std::vector<PlaneProduct> products;
@@ -220,7 +231,7 @@ void run_level(ot::Party& party, const PrefixLevel& level, Planes& planes) {
     }
     products.insert(products.end(), {std::move(up), std::move(down), std::move(straight)});
   }
-  multiply_planes(party, std::move(products), n);
+  multiply(party, std::move(products), n, beside);
   for (i64 i = 0; i < nodes; ++i) {
     u8* const power = planes.at(planes.power, level.nodes[i].high);
     for (i64 k = 0; k < n; ++k) power[k] ^= without[i * n + k];
@@ -228,7 +239,7 @@ void run_level(ot::Party& party, const PrefixLevel& level, Planes& planes) {
 }
 
 // The carries choose the places of their digits, and of the higher digits whether they are zero.
-void choose_by_carries(ot::Party& party, Planes& planes) {
+void choose_by_carries(ot::Party& party, Planes& planes, const Beside& beside) {
   std::vector<PlaneProduct> products;
   for (i64 j = 1; j < planes.cut.count; ++j) {
     const i64 above = planes.cut.count - 1 - j;
@@ -243,10 +254,10 @@ void choose_by_carries(ot::Party& party, Planes& planes) {
     }
     products.push_back(std::move(product));
   }
-  multiply_planes(party, std::move(products), planes.n);
+  multiply(party, std::move(products), planes.n, beside);
 }
 
-void keep_where_higher_are_zero(ot::Party& party, Planes& planes) {
+void keep_where_higher_are_zero(ot::Party& party, Planes& planes, const Beside& beside) {
   std::vector<PlaneProduct> products;
   for (i64 j = 0; j + 1 < planes.cut.count; ++j) {
     PlaneProduct product{planes.at(planes.power, planes.cut.count - 2 - j), {}};
@@ -256,23 +267,24 @@ void keep_where_higher_are_zero(ot::Party& party, Planes& planes) {
     }
     products.push_back(std::move(product));
   }
-  multiply_planes(party, std::move(products), planes.n);
+  multiply(party, std::move(products), planes.n, beside);
 }
 
 // Place 0: the complement of all others, or its own bit.
 enum class Zero { is_place_0, is_none };
 
-void one_hot_chunk(ot::Party& party, std::span<const u64> x, int ell, Zero zero,
-                   std::span<u8> out) {
+void one_hot_chunk(ot::Party& party, std::span<const u64> x, int ell, Zero zero, std::span<u8> out,
+                   const Beside& beside) {
   const i64 n = std::ssize(x);
   Planes planes(best_cut(ell, comparison_prices(party, n)), n);
-  transfer_digits(party, x, planes);
+  transfer_digits(party, x, planes, beside);
   for (const PrefixLevel& level : prefix_levels(planes.cut.count - 1))
-    run_level(party, level, planes);
+    run_level(party, level, planes, beside);
   if (planes.cut.count > 1) {
-    choose_by_carries(party, planes);
-    keep_where_higher_are_zero(party, planes);
+    choose_by_carries(party, planes, beside);
+    keep_where_higher_are_zero(party, planes, beside);
   }
+  if (beside) beside();
   for (i64 k = 0; k < n; ++k) {
     u8 others = party.rank == 0 ? 1 : 0;
     for (i64 place = 1; place < ell; ++place) {
@@ -284,29 +296,44 @@ void one_hot_chunk(ot::Party& party, std::span<const u64> x, int ell, Zero zero,
   }
 }
 
-void cost_one_hot_chunk(ot::CostMeter& meter, i64 n, int ell) {
+void cost_one_hot_chunk(ot::CostMeter& meter, i64 n, int ell, const Next& next) {
+  const auto cost_products = [&](const std::vector<int>& widths) {
+    cost_draw_products(meter, widths, n);
+    const i64 opened = products_bytes(widths, n);
+    cost_flight(meter, Flight{opened, opened} + (next ? next() : Flight{}));
+  };
   const Cut cut = best_cut(ell, comparison_prices(meter, n));
   std::vector<TwoWayShape> shapes;
   for (const Kind& kind : kinds_of(cut)) {
     const i64 total = kind.count * n;
     shapes.push_back({{(total + 1) / 2, total / 2}, kind.bits, kind.width()});
   }
-  cost_two_way_transfers(meter, shapes);
-  for (const PrefixLevel& level : prefix_levels(cut.count - 1))
-    cost_multiply_planes(meter, level_widths(level), n);
+  cost_two_way_transfers(meter, shapes, next);
+  for (const PrefixLevel& level : prefix_levels(cut.count - 1)) cost_products(level_widths(level));
   if (cut.count == 1) return;
-  cost_multiply_planes(meter, choice_widths(cut), n);
-  cost_multiply_planes(meter, keep_widths(cut), n);
+  cost_products(choice_widths(cut));
+  cost_products(keep_widths(cut));
 }
 
-void run(ot::Party& party, std::span<const u64> x, int ell, Zero zero, std::span<u8> one_hot) {
+// `next` counts flights, so it is not called where correlations are counted.
+void cost_run(ot::CostMeter& meter, i64 count, int ell, const Next& next) {
+  const auto alone = [&](ot::CostMeter& m, i64 n) { cost_one_hot_chunk(m, n, ell, {}); };
+  if (!next) return cost_in_chunks(meter, count, alone, chunk_limit(ell));
+  const auto cots = ot::count_correlations(meter, [&](ot::CostMeter& m) { alone(m, count); });
+  meter.reserve(cots[0], cots[1]);
+  cost_one_hot_chunk(meter, count, ell, next);
+}
+
+void run(ot::Party& party, std::span<const u64> x, int ell, Zero zero, std::span<u8> one_hot,
+         const Beside& beside = {}) {
   expect(ell >= 1 && ell <= 64, "most_significant_nonzero_bit: ell must lie in 1..64");
   expect(std::ssize(one_hot) == std::ssize(x) * ell,
          "most_significant_nonzero_bit: ell output bits per element");
   in_chunks(
-      party, std::ssize(x), [&](ot::CostMeter& m, i64 n) { cost_one_hot_chunk(m, n, ell); },
+      party, std::ssize(x), [&](ot::CostMeter& m, i64 n) { cost_one_hot_chunk(m, n, ell, {}); },
       [&](i64 begin, i64 n) {
-        one_hot_chunk(party, x.subspan(begin, n), ell, zero, one_hot.subspan(begin * ell, n * ell));
+        one_hot_chunk(party, x.subspan(begin, n), ell, zero, one_hot.subspan(begin * ell, n * ell),
+                      beside);
       },
       chunk_limit(ell));
 }
@@ -319,15 +346,23 @@ void most_significant_nonzero_bit(ot::Party& party, std::span<const u64> x, int 
 }
 
 void most_significant_nonzero_bit_or_none(ot::Party& party, std::span<const u64> x, int ell,
-                                          std::span<u8> one_hot) {
-  run(party, x, ell, Zero::is_none, one_hot);
+                                          std::span<u8> one_hot,
+                                          const std::function<void()>& beside) {
+  expect(!beside || std::ssize(x) <= nonzero_bit_chunk(ell, party.chunk_factor),
+         "most_significant_nonzero_bit: only one chunk shares its flights");
+  run(party, x, ell, Zero::is_none, one_hot, beside);
 }
 
 void cost_most_significant_nonzero_bit(ot::CostMeter& meter, i64 count, int ell) {
-  cost_in_chunks(
-      meter, count, [&](ot::CostMeter& m, i64 n) { cost_one_hot_chunk(m, n, ell); },
-      chunk_limit(ell));
+  cost_run(meter, count, ell, {});
 }
+
+void cost_most_significant_nonzero_bit_or_none(ot::CostMeter& meter, i64 count, int ell,
+                                               const std::function<Flight()>& next) {
+  cost_run(meter, count, ell, next);
+}
+
+i64 nonzero_bit_chunk(int ell, i64 chunk_factor) { return chunk_limit(ell) * chunk_factor; }
 
 void one_hot_select(std::span<const u8> one_hot, std::span<const u64> table, std::span<u64> out) {
   const size_t size = table.size();

@@ -17,8 +17,11 @@
 //                carries first, then for the higher digits.
 #pragma once
 
+#include <functional>
+
 #include "ot/cost.h"
 #include "ot/party.h"
+#include "twopc/session/flight.h"
 
 namespace privml::twopc {
 
@@ -27,9 +30,17 @@ void most_significant_nonzero_bit(ot::Party& party, std::span<const u64> x, int 
                                   std::span<u8> one_hot);
 void cost_most_significant_nonzero_bit(ot::CostMeter& meter, i64 count, int ell);
 
-// The same, with no place set for x = 0.
+// The same, with no place set for x = 0. Other messages can share the flights of numbers that make
+// up one chunk: `beside` is called in every flight, after its messages are written and before the
+// peer's are read, and once when all is read; their correlations are reserved with those of this
+// protocol. Of others' flights the cost takes what `next` returns, once in every flight.
 void most_significant_nonzero_bit_or_none(ot::Party& party, std::span<const u64> x, int ell,
-                                          std::span<u8> one_hot);
+                                          std::span<u8> one_hot,
+                                          const std::function<void()>& beside = {});
+void cost_most_significant_nonzero_bit_or_none(ot::CostMeter& meter, i64 count, int ell,
+                                               const std::function<Flight()>& next = {});
+// Numbers of a chunk, of a party or meter.
+i64 nonzero_bit_chunk(int ell, i64 chunk_factor);
 
 // Local: XOR shares of table[place] (up to 64 bits a word) from XOR shares of a one-hot vector;
 // table has `size` public entries, one_hot[k * size + j], out[k]. With table[j] = j and

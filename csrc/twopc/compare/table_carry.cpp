@@ -162,15 +162,25 @@ void receive_messages(ot::Party& party, const TableCarry& state, std::span<u64> 
 
 }  // namespace
 
-void finish_table_carry(ot::Party& party, TableCarry& state, std::span<u64> out) {
+void send_table_carry(ot::Party& party, TableCarry& state, std::span<u64> out) {
   const Halves part = halves(party.rank, std::ssize(out));
   send_messages(party, state, out.subspan(part.send_begin, part.send_count));
+}
+
+void receive_table_carry(ot::Party& party, TableCarry& state, std::span<u64> out) {
+  const Halves part = halves(party.rank, std::ssize(out));
   receive_messages(party, state, out.subspan(part.receive_begin, part.receive_count));
 }
 
-void cost_table_carry(ot::CostMeter& meter, i64 n, int bits, int width, Flight beside) {
+void finish_table_carry(ot::Party& party, TableCarry& state, std::span<u64> out) {
+  send_table_carry(party, state, out);
+  receive_table_carry(party, state, out);
+}
+
+void cost_table_carry(ot::CostMeter& meter, i64 n, int bits, int width, Flight beside,
+                      Flight beside_messages) {
   const i64 half = first_half(n);
-  Flight choices = beside, messages;
+  Flight choices = beside, messages = beside_messages;
   for (const CarryDigit& digit : carry_digits(bits, width, meter.correlation_bits)) {
     meter.draw(0, half * digit.bits);
     meter.draw(1, (n - half) * digit.bits);

@@ -52,7 +52,11 @@ struct TableCarry {
 void begin_table_carry(ot::Party& party, std::span<const u64> x, int bits, int width,
                        TableCarry& state);
 void finish_table_carry(ot::Party& party, TableCarry& state, std::span<u64> out);
-// All of it, but for the first flight, which `beside` shares.
-void cost_table_carry(ot::CostMeter& meter, i64 n, int bits, int width, Flight beside = {});
+// The same in two halves, between which others write theirs in the second flight.
+void send_table_carry(ot::Party& party, TableCarry& state, std::span<u64> out);
+void receive_table_carry(ot::Party& party, TableCarry& state, std::span<u64> out);
+// All of it; `beside` shares the first flight and `beside_messages` the second one.
+void cost_table_carry(ot::CostMeter& meter, i64 n, int bits, int width, Flight beside = {},
+                      Flight beside_messages = {});
 
 }  // namespace privml::twopc

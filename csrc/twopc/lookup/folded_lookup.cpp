@@ -64,7 +64,7 @@ void fold(int rank, const FoldedLookupShape& shape, const Parts& parts, const Fo
 
 void chunk(ot::Party& party, const FoldedLookupShape& shape,
            std::span<const std::span<const u64>> tables, std::span<const u64> x,
-           const FoldedNumber& out) {
+           const FoldedNumber& out, const BesideOpening& beside) {
   const i64 n = std::ssize(x);
   const bool one_hots = by_one_hots(shape, party.correlation_bits);
   Prepared prepared;
@@ -123,7 +123,9 @@ void chunk(ot::Party& party, const FoldedLookupShape& shape,
   while (vectors.step < one_hot_steps(shape.index_bits)) advance_one_hots(party, vectors);
   AlignedVector<u64> places;
   write_places(party, vectors, out.high, places);
+  beside.write();
   read_places(party, vectors, places);
+  beside.read();
   std::vector<TableAt> at;
   for (std::size_t t = 0; t < tables.size(); ++t) at.push_back({tables[t], out.found[t]});
   look_up_at(vectors, places, at);
@@ -134,13 +136,13 @@ void chunk(ot::Party& party, const FoldedLookupShape& shape,
 void padded_chunk(ot::Party& party, const FoldedLookupShape& shape,
                   std::span<const std::span<const u64>> tables, std::span<const u64> x,
                   const FoldedNumber& out) {
-  if (x.size() > 1) return chunk(party, shape, tables, x, out);
+  if (x.size() > 1) return chunk(party, shape, tables, x, out, {});
   const std::array<u64, 2> numbers{x[0], 0};
   std::array<u64, 2> high, low, positive;
   std::array<u8, 2> nonnegative;
   std::vector<std::array<u64, 2>> words(out.found.size());
   const std::vector<std::span<u64>> found(words.begin(), words.end());
-  chunk(party, shape, tables, numbers, {found, high, low, positive, nonnegative});
+  chunk(party, shape, tables, numbers, {found, high, low, positive, nonnegative}, {});
   for (std::size_t t = 0; t < words.size(); ++t) out.found[t][0] = words[t][0];
   out.high[0] = high[0];
   out.low[0] = low[0];
@@ -148,7 +150,7 @@ void padded_chunk(ot::Party& party, const FoldedLookupShape& shape,
   out.nonnegative[0] = nonnegative[0];
 }
 
-void cost_chunk(ot::CostMeter& meter, i64 count, const FoldedLookupShape& shape) {
+void cost_chunk(ot::CostMeter& meter, i64 count, const FoldedLookupShape& shape, Flight beside) {
   const i64 n = std::max<i64>(count, 2);
   const ComparisonShape carries = comparison_of(shape);
   const bool one_hots = by_one_hots(shape, meter.correlation_bits);
@@ -175,7 +177,7 @@ void cost_chunk(ot::CostMeter& meter, i64 count, const FoldedLookupShape& shape)
                          random_selection_flight(n, 1, low_ring(shape)) + next());
   if (!one_hots) return cost_lookup_tables_xor(meter, n, shape.index_bits, shape.widths);
   while (step < steps) cost_flight(meter, next());
-  cost_flight(meter, open_places_flight(n, shape.index_bits));
+  cost_flight(meter, open_places_flight(n, shape.index_bits) + beside);
 }
 
 void check(const FoldedLookupShape& shape) {
@@ -186,11 +188,8 @@ void check(const FoldedLookupShape& shape) {
          "place_bits + index_bits < bits <= 64");
 }
 
-}  // namespace
-
-void folded_lookup(ot::Party& party, const FoldedLookupShape& shape,
-                   std::span<const std::span<const u64>> tables, std::span<const u64> x,
-                   const FoldedNumber& out) {
+void check(const FoldedLookupShape& shape, std::span<const std::span<const u64>> tables,
+           std::span<const u64> x, const FoldedNumber& out) {
   check(shape);
   const std::size_t n = x.size();
   expect(tables.size() == shape.widths.size() && out.found.size() == tables.size() &&
@@ -200,9 +199,37 @@ void folded_lookup(ot::Party& party, const FoldedLookupShape& shape,
   for (std::span<const u64> table : tables)
     expect(std::ssize(table) == i64{1} << shape.index_bits,
            "folded_lookup: a table must have 2^index_bits entries");
+}
+
+}  // namespace
+
+bool looks_up_by_one_hots(const FoldedLookupShape& shape, double correlation_bits) {
+  return by_one_hots(shape, correlation_bits);
+}
+
+void folded_lookup_beside(ot::Party& party, const FoldedLookupShape& shape,
+                          std::span<const std::span<const u64>> tables, std::span<const u64> x,
+                          const FoldedNumber& out, const BesideOpening& beside) {
+  check(shape, tables, x, out);
+  expect(beside.vectors == nullptr && x.size() >= 2 &&
+             std::ssize(x) <= one_hot_chunk(shape.index_bits) * party.chunk_factor,
+         "folded_lookup: one chunk of two numbers or more shares the opening");
+  chunk(party, shape, tables, x, out, beside);
+}
+
+void cost_folded_lookup_beside(ot::CostMeter& meter, i64 n, const FoldedLookupShape& shape,
+                               Flight opening) {
+  check(shape);
+  cost_chunk(meter, n, shape, opening);
+}
+
+void folded_lookup(ot::Party& party, const FoldedLookupShape& shape,
+                   std::span<const std::span<const u64>> tables, std::span<const u64> x,
+                   const FoldedNumber& out) {
+  check(shape, tables, x, out);
   in_chunks(
       party, std::ssize(x),
-      [&](ot::CostMeter& meter, i64 count) { cost_chunk(meter, count, shape); },
+      [&](ot::CostMeter& meter, i64 count) { cost_chunk(meter, count, shape, {}); },
       [&](i64 begin, i64 count) {
         std::vector<std::span<u64>> found;
         for (std::span<u64> words : out.found) found.push_back(words.subspan(begin, count));
@@ -216,7 +243,7 @@ void folded_lookup(ot::Party& party, const FoldedLookupShape& shape,
 void cost_folded_lookup(ot::CostMeter& meter, i64 n, const FoldedLookupShape& shape) {
   check(shape);
   cost_in_chunks(
-      meter, n, [&](ot::CostMeter& m, i64 count) { cost_chunk(m, count, shape); },
+      meter, n, [&](ot::CostMeter& m, i64 count) { cost_chunk(m, count, shape, {}); },
       one_hot_chunk(shape.index_bits));
 }
 

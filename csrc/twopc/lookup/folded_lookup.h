@@ -19,6 +19,7 @@
 
 #include "ot/cost.h"
 #include "ot/party.h"
+#include "twopc/lookup/split_lookup.h"
 
 namespace privml::twopc {
 
@@ -39,5 +40,13 @@ void folded_lookup(ot::Party& party, const FoldedLookupShape& shape,
                    std::span<const std::span<const u64>> tables, std::span<const u64> x,
                    const FoldedNumber& out);
 void cost_folded_lookup(ot::CostMeter& meter, i64 n, const FoldedLookupShape& shape);
+
+// As in split_lookup.h, without vectors that were made before.
+bool looks_up_by_one_hots(const FoldedLookupShape& shape, double correlation_bits);
+void folded_lookup_beside(ot::Party& party, const FoldedLookupShape& shape,
+                          std::span<const std::span<const u64>> tables, std::span<const u64> x,
+                          const FoldedNumber& out, const BesideOpening& beside);
+void cost_folded_lookup_beside(ot::CostMeter& meter, i64 n, const FoldedLookupShape& shape,
+                               Flight opening);
 
 }  // namespace privml::twopc

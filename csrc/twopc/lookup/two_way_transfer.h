@@ -9,10 +9,12 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <span>
 
 #include "ot/cost.h"
 #include "ot/party.h"
+#include "twopc/session/flight.h"
 
 namespace privml::twopc {
 
@@ -33,7 +35,11 @@ struct TwoWayShape {
   int m;
   int width;
 };
-void two_way_transfers(ot::Party& party, std::span<const TwoWayTransfer> transfers);
-void cost_two_way_transfers(ot::CostMeter& meter, std::span<const TwoWayShape> shapes);
+// `beside` is called in both flights, after their messages are written and before the peer's are
+// read; of others' flights the cost takes what `next` returns.
+void two_way_transfers(ot::Party& party, std::span<const TwoWayTransfer> transfers,
+                       const std::function<void()>& beside = {});
+void cost_two_way_transfers(ot::CostMeter& meter, std::span<const TwoWayShape> shapes,
+                            const std::function<Flight()>& next = {});
 
 }  // namespace privml::twopc

@@ -53,7 +53,7 @@ inline Numbers clear(const TestedFunction& tested, const Numbers& x, FormatPair 
 // The protocol's result, with noise in the input words above the width.
 inline Numbers secure(const TestedFunction& tested, const Numbers& x, FormatPair formats,
                       const twopc::testing::OtKind& ot = {},
-                      twopc::testing::Outcome* outcome = nullptr) {
+                      twopc::testing::Outcome* outcome = nullptr, i64 chunk_factor = 1) {
   const auto [in, out] = formats;
   twopc::testing::Words words(x.begin(), x.end());
   twopc::testing::Both<twopc::testing::Words> shares = twopc::testing::share(words, in.bits, 7);
@@ -61,6 +61,7 @@ inline Numbers secure(const TestedFunction& tested, const Numbers& x, FormatPair
   twopc::testing::Both<twopc::testing::Words> results{twopc::testing::Words(x.size()),
                                                       twopc::testing::Words(x.size())};
   const twopc::testing::Outcome ran = twopc::testing::run_parties(ot, [&](ot::Party& party) {
+    party.chunk_factor = chunk_factor;
     evaluate_function(party, tested.function, shares[party.rank], in, out, results[party.rank]);
   });
   if (outcome != nullptr) *outcome = ran;
@@ -70,17 +71,19 @@ inline Numbers secure(const TestedFunction& tested, const Numbers& x, FormatPair
   return y;
 }
 
-// Equality with the twin, and of bytes, depth and correlations with the cost.
+// Equality with the twin, and of bytes, depth and correlations with the cost; over a slow link with
+// a factor above 1.
 inline void expect_equals_twin(const TestedFunction& tested, const Numbers& x, FormatPair formats,
-                               const twopc::testing::OtKind& ot = {}) {
+                               const twopc::testing::OtKind& ot = {}, i64 chunk_factor = 1) {
   const auto [in, out] = formats;
   SCOPED_TRACE(::testing::Message() << in.bits << "." << in.scale << " -> " << out.bits << "."
                                     << out.scale << ", n = " << x.size());
   twopc::testing::Outcome outcome;
   const Numbers expected = clear(tested, x, formats);
-  const Numbers y = secure(tested, x, formats, ot, &outcome);
+  const Numbers y = secure(tested, x, formats, ot, &outcome, chunk_factor);
   for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], expected[i]) << "x = " << x[i];
   twopc::testing::expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
+    meter.chunk_factor = chunk_factor;
     cost_function(meter, tested.function, std::ssize(x), in, out);
   });
 }
