@@ -23,6 +23,16 @@ struct Schedule {
       for (auto& s : state) s = Wide::round(s, keys[r]);
     for (auto& s : state) s = Wide::last_round(s, keys[10]);
   }
+  // state[j] = AES(state[j]) ^ x[j]: the last round adds a key in any case, and x costs nothing.
+  void encrypt_onto(typename Wide::Register (&state)[kInterleaved],
+                    const typename Wide::Register (&x)[kInterleaved]) const {
+    typename Wide::Register last[kInterleaved];
+    for (int j = 0; j < kInterleaved; ++j) last[j] = Wide::exclusive_or(x[j], keys[10]);
+    for (auto& s : state) s = Wide::exclusive_or(s, keys[0]);
+    for (int r = 1; r < 10; ++r)
+      for (auto& s : state) s = Wide::round(s, keys[r]);
+    for (int j = 0; j < kInterleaved; ++j) state[j] = Wide::last_round(state[j], last[j]);
+  }
 };
 
 template <class Wide>
