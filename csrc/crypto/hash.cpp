@@ -7,15 +7,18 @@
 namespace privml::crypto {
 namespace {
 
+// A block as a vector: compilers take blocks of two words apart and put them together again.
+typedef u64 Vector __attribute__((vector_size(16), may_alias));
+
 // tile[i * blocks + j] = seeds[i] ^ j; `constant` is `blocks` if that is known while compiling.
 template <i64 constant>
 [[gnu::always_inline]] inline void spread_seeds(const Block* seeds, i64 count, i64 blocks,
                                                 Block* tile) {
   const i64 each = constant > 0 ? constant : blocks;
+  const auto* from = reinterpret_cast<const Vector*>(seeds);
+  auto* to = reinterpret_cast<Vector*>(tile);
   for (i64 i = 0; i < count; ++i) {
-    for (i64 j = 0; j < each; ++j) {
-      tile[i * each + j] = seeds[i] ^ Block { static_cast<u64>(j), 0 };
-    }
+    for (i64 j = 0; j < each; ++j) *to++ = from[i] ^ Vector { static_cast<u64>(j), 0 };
   }
 }
 
