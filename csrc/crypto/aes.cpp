@@ -22,8 +22,8 @@ constexpr bool kHardware = false;
 #endif
 
 CpuLevel level_of(AesBackend backend) {
-  constexpr CpuLevel kLevels[] = {CpuLevel::portable, CpuLevel::aesni, CpuLevel::vaes,
-                                  CpuLevel::avx512};
+  constexpr CpuLevel kLevels[] = {CpuLevel::portable, CpuLevel::aesni, CpuLevel::avx2,
+                                  CpuLevel::vaes, CpuLevel::avx512};
   return kLevels[static_cast<int>(backend)];
 }
 
@@ -36,7 +36,8 @@ void encrypt_with(AesBackend backend, const Block* keys, const Block* in, Block*
         done = aes::encrypt_vaes512(keys, in, out, count, feedforward);
       if (backend == AesBackend::vaes256)
         done = aes::encrypt_vaes256(keys, in, out, count, feedforward);
-      aes::encrypt_aesni(keys, in + done, out + done, count - done, feedforward);
+      const auto rest = backend == AesBackend::aesni ? aes::encrypt_aesni : aes::encrypt_avx2;
+      rest(keys, in + done, out + done, count - done, feedforward);
       return;
     }
   }
@@ -52,6 +53,8 @@ i64 count_with(AesBackend backend, const Block* keys, Block first, Block* out, i
         return 0;
       case AesBackend::aesni:
         return aes::count_aesni(keys, first, out, count);
+      case AesBackend::avx2:
+        return aes::count_avx2(keys, first, out, count);
       case AesBackend::vaes256:
         return aes::count_vaes256(keys, first, out, count);
       case AesBackend::vaes512:
@@ -82,9 +85,10 @@ bool aes_backend_supported(AesBackend backend) {
       return true;
     case AesBackend::aesni:
       return __builtin_cpu_supports("aes") && __builtin_cpu_supports("sse4.1");
+    case AesBackend::avx2:
+      return aes_backend_supported(AesBackend::aesni) && __builtin_cpu_supports("avx2");
     case AesBackend::vaes256:
-      return aes_backend_supported(AesBackend::aesni) && has_vaes() &&
-             __builtin_cpu_supports("avx2");
+      return aes_backend_supported(AesBackend::avx2) && has_vaes();
     case AesBackend::vaes512:
       return aes_backend_supported(AesBackend::vaes256) && __builtin_cpu_supports("avx512f");
   }
@@ -95,13 +99,14 @@ bool aes_backend_supported(AesBackend backend) {
 }
 
 const char* aes_backend_name(AesBackend backend) {
-  constexpr const char* kNames[] = {"portable", "aesni", "vaes256", "vaes512"};
+  constexpr const char* kNames[] = {"portable", "aesni", "aesni-avx2", "vaes256", "vaes512"};
   return kNames[static_cast<int>(backend)];
 }
 
 AesBackend best_aes_backend() {
   static const AesBackend best = [] {
-    for (AesBackend b : {AesBackend::vaes512, AesBackend::vaes256, AesBackend::aesni})
+    for (AesBackend b :
+         {AesBackend::vaes512, AesBackend::vaes256, AesBackend::avx2, AesBackend::aesni})
       if (cpu_allows(level_of(b)) && aes_backend_supported(b)) return b;
     return AesBackend::portable;
   }();

@@ -8,7 +8,9 @@
 
 namespace privml::crypto {
 
-enum class AesBackend { portable, aesni, vaes256, vaes512 };
+// As CpuLevel has them; `avx2` is AES-NI in the encodings that came with AVX, which take operands
+// from memory at any place and leave both in their registers.
+enum class AesBackend { portable, aesni, avx2, vaes256, vaes512 };
 
 // The fastest backend this machine supports within cpu_limit(), and whether it supports a given
 // one.

@@ -36,13 +36,7 @@ void expand_key_aesni(Block key, Block* keys) {
 }
 
 i64 encrypt_aesni(const Block* keys, const Block* in, Block* out, i64 count, bool feedforward) {
-  const i64 done = encrypt_groups<Wide128>(keys, in, out, count, feedforward);
-  if (done == count) return count;
-  Block rest[kInterleaved];
-  for (i64 i = done; i < count; ++i) rest[i - done] = in[i];
-  encrypt_groups<Wide128>(keys, rest, rest, kInterleaved, feedforward);
-  for (i64 i = done; i < count; ++i) out[i] = rest[i - done];
-  return count;
+  return encrypt_all<Wide128>(keys, in, out, count, feedforward);
 }
 
 i64 count_aesni(const Block* keys, Block first, Block* out, i64 count) {

@@ -53,6 +53,19 @@ i64 encrypt_groups(const Block* keys, const Block* in, Block* out, i64 count, bo
   return done;
 }
 
+// The last group is filled up in a copy.
+template <class Wide>
+i64 encrypt_all(const Block* keys, const Block* in, Block* out, i64 count, bool feedforward) {
+  constexpr int kGroup = kInterleaved * Wide::kBlocks;
+  const i64 done = encrypt_groups<Wide>(keys, in, out, count, feedforward);
+  if (done == count) return count;
+  Block rest[kGroup];
+  for (i64 i = done; i < count; ++i) rest[i - done] = in[i];
+  encrypt_groups<Wide>(keys, rest, rest, kGroup, feedforward);
+  for (i64 i = done; i < count; ++i) out[i] = rest[i - done];
+  return count;
+}
+
 template <class Wide>
 i64 count_groups(const Block* keys, Block first, Block* out, i64 count) {
   constexpr int kGroup = kInterleaved * Wide::kBlocks;

@@ -10,6 +10,8 @@ const OtKernels* ot_kernels([[maybe_unused]] crypto::AesBackend backend) {
       return nullptr;
     case crypto::AesBackend::aesni:
       return &kOtKernelsAesni;
+    case crypto::AesBackend::avx2:
+      return &kOtKernelsAvx2;
     case crypto::AesBackend::vaes256:
       return &kOtKernelsVaes256;
     case crypto::AesBackend::vaes512:

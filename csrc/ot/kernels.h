@@ -60,6 +60,7 @@ const OtKernels* ot_kernels(crypto::AesBackend backend);
 
 // One set each; x86-64 only.
 extern const OtKernels kOtKernelsAesni;
+extern const OtKernels kOtKernelsAvx2;
 extern const OtKernels kOtKernelsVaes256;
 extern const OtKernels kOtKernelsVaes512;
 
