@@ -11,7 +11,7 @@
 
 namespace privml::lattice {
 
-inline constexpr i64 kMostScalarRows = 12;
+inline constexpr i64 kMostScalarRows = 12, kMostScalarColumns = 16;
 
 // How numbers modulo 2^(64 + low_bits) are split: the upper digits have what is left.
 struct Digits {
@@ -26,9 +26,10 @@ struct ScalarKernels {
   using Multiply = void (*)(const double* weights, const double* digits, i64 inner, i64* sums);
   i64 rows = 0, columns = 0;                       // of the tallest kernel, and of every one
   std::array<Multiply, kMostScalarRows + 1> of{};  // of[r] for 1 <= r <= rows
-  // Words of `inner` rows, `stride` apart, into a panel for each digit, one after another.
+  // Words of `inner` rows, `stride` apart, into a panel for each digit, `apart` numbers after the
+  // last.
   void (*split)(const Digits& digits, const u64* high, const u16* low, i64 stride, i64 inner,
-                double* panels);
+                double* panels, i64 apart);
   // The words that `count` digits' sums stand for, each `stride` after the last.
   void (*join)(const Digits& digits, const i64* sums, i64 stride, u64* high, u16* low);
 };

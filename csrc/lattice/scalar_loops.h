@@ -19,15 +19,23 @@ struct ScalarLoops {
   using StoredReals = typename Lanes<L>::StoredReals;
   using StoredNumbers = typename Lanes<L>::StoredNumbers;
   using Shorts = typename Lanes<L>::Shorts;
+  typedef i64 SignedNumbers __attribute__((vector_size(8 * L)));
   static constexpr i64 kColumns = vectors * L;
+  static_assert(kColumns <= kMostScalarColumns);
+
+  // x - 0 is x for every x, unlike x + 0, and costs no addition.
+  static Reals all(double x) { return x - Reals{}; }
 
   // |x| <= 2^53
   static Numbers integers(Reals x) {
+    // AVX-512 has an instruction for it.
+    if constexpr (L == 8)
+      return reinterpret_cast<Numbers>(__builtin_convertvector(x, SignedNumbers));
     constexpr double kHalf = 1 << 26;
-    const Reals upper = (x * (1 / kHalf) + kRound) - kRound;
-    const Reals lower = x - upper * kHalf;
-    return ((reinterpret_cast<Numbers>(upper + kRound) - kRoundBits) << 26) +
-           (reinterpret_cast<Numbers>(lower + kRound) - kRoundBits);
+    const Reals upper = Arithmetic::multiply_add(x, all(1 / kHalf), all(kRound));
+    const Reals lower = Arithmetic::multiply_add(upper - kRound, all(-kHalf), x) + kRound;
+    return (reinterpret_cast<Numbers>(upper) << 26) + reinterpret_cast<Numbers>(lower) -
+           ((kRoundBits << 26) + kRoundBits);
   }
 
   template <int rows>
@@ -40,7 +48,7 @@ struct ScalarLoops {
       for (int v = 0; v < vectors; ++v) y[v] = reinterpret_cast<const StoredReals*>(digits)[v];
 #pragma GCC unroll 16
       for (int r = 0; r < rows; ++r) {
-        const Reals x = Reals{} + weights[r];
+        const Reals x = all(weights[r]);
 #pragma GCC unroll 8
         for (int v = 0; v < vectors; ++v)
           tile[r][v] = Arithmetic::multiply_add(x, y[v], tile[r][v]);
@@ -55,7 +63,7 @@ struct ScalarLoops {
   }
 
   static void split(const Digits& digits, const u64* high, const u16* low, i64 stride, i64 inner,
-                    double* panels) {
+                    double* panels, i64 apart) {
     const int bits = digits.bits, low_bits = digits.low_bits, last = digits.count - 1;
     const u64 mask = low_mask(bits);
     // A half of each lower digit's range, which makes digits balanced.
@@ -64,7 +72,6 @@ struct ScalarLoops {
     const double half = static_cast<double>(u64{1} << (bits - 1)) + kWhole;
     const int top_bits = 64 + low_bits - last * bits;
     const double top_half = static_cast<double>(u64{1} << (top_bits - 1)) + kWhole;
-    const i64 panel = inner * kColumns;
     for (i64 k = 0; k < inner; ++k, high += stride, low += stride, panels += kColumns) {
       for (int v = 0; v < vectors; ++v) {
         Numbers word;
@@ -77,11 +84,11 @@ struct ScalarLoops {
         *reinterpret_cast<StoredReals*>(out) = reinterpret_cast<Reals>(least | kWholeBits) - half;
         if (last == 2) {
           const Numbers middle = word >> (bits - low_bits) & mask;
-          *reinterpret_cast<StoredReals*>(out + panel) =
+          *reinterpret_cast<StoredReals*>(out + apart) =
               reinterpret_cast<Reals>(middle | kWholeBits) - half;
         }
         const Numbers top = word >> (last * bits - low_bits);
-        *reinterpret_cast<StoredReals*>(out + last * panel) =
+        *reinterpret_cast<StoredReals*>(out + last * apart) =
             reinterpret_cast<Reals>(top | kWholeBits) - top_half;
       }
     }

@@ -12,6 +12,8 @@ namespace {
 
 constexpr i64 kInnerBlock = 128;  // rows of a panel: two digits' fill a first cache
 constexpr i64 kLeastBlock = 32;   // what is worth a sum of its own
+constexpr i64 kPanelsAtOnce = 8;  // of neighbouring columns: a row's words are read together
+constexpr i64 kRowsSplit = 16;    // whose words, in all these panels, stay in a first cache
 constexpr int kExact = 53;        // bits of integers that doubles hold
 
 struct Unfused {
@@ -52,29 +54,50 @@ WipedVector<double> pack(std::span<const u64> weights, i64 rows, i64 inner, i64 
   return out;
 }
 
-// A panel of the width of the kernels, its words `stride` apart.
-struct Panel {
+// Words whose rows are `stride` apart.
+struct LyingWords {
   const u64* high;
   const u16* low;
   i64 stride;
 };
 
-// sums: rows x columns for each digit.
-void add_panel(const ScalarKernels& kernels, const Digits& digits, const double* weights, i64 rows,
-               i64 inner, Panel in, double* panels, std::span<i64> sums) {
-  std::ranges::fill(sums, 0);
-  const i64 each = std::ssize(sums) / digits.count;
+// What is common to the panels of a product.
+struct Product {
+  const ScalarKernels& kernels;
+  Digits digits;
+  WipedVector<double> weights;  // packed
+  i64 rows, inner;
+};
+
+// The digits of `depth` rows: for each of `count` neighbouring panels one digit after another.
+void split(const Product& product, LyingWords in, i64 depth, i64 count, double* panels) {
+  const auto& [kernels, digits, weights, rows, inner] = product;
+  const i64 each = depth * kernels.columns;
+  for (i64 k = 0; k < depth; k += kRowsSplit)
+    for (i64 p = 0; p < count; ++p) {
+      const i64 at = k * in.stride + p * kernels.columns;
+      kernels.split(digits, in.high + at, in.low + at, in.stride, std::min(kRowsSplit, depth - k),
+                    panels + p * digits.count * each + k * kernels.columns, each);
+    }
+}
+
+// sums: for each of `count` panels and each digit, rows x the kernels' columns.
+void add_panels(const Product& product, LyingWords in, i64 count, double* panels, i64* sums) {
+  const auto& [kernels, digits, weights, rows, inner] = product;
+  const i64 width = kernels.columns;
+  std::fill_n(sums, count * digits.count * rows * width, 0);
+  const double* block = weights.data();
   for (i64 k = 0; k < inner; k += digits.block) {
     const i64 depth = std::min(digits.block, inner - k);
-    kernels.split(digits, in.high + k * in.stride, in.low + k * in.stride, in.stride, depth,
-                  panels);
-    for (i64 i = 0; i < rows; i += kernels.rows) {
-      const i64 count = std::min(kernels.rows, rows - i);
-      for (int digit = 0; digit < digits.count; ++digit)
-        kernels.of[count](weights, panels + digit * depth * kernels.columns, depth,
-                          sums.data() + digit * each + i * kernels.columns);
-      weights += count * depth;
-    }
+    split(product, {in.high + k * in.stride, in.low + k * in.stride, in.stride}, depth, count,
+          panels);
+    // One panel after another stays in a first cache, where the weights pass by.
+    for (i64 panel = 0; panel < count * digits.count; ++panel)
+      for (i64 i = 0; i < rows; i += kernels.rows)
+        kernels.of[std::min(kernels.rows, rows - i)](block + i * depth,
+                                                     panels + panel * depth * width, depth,
+                                                     sums + (panel * rows + i) * width);
+    block += rows * depth;
   }
 }
 
@@ -95,31 +118,42 @@ void multiply_scalars(std::span<const u64> weights, i64 rows, i64 inner, u64 lar
   expect(largest <= kMostScalar && inner <= kMostInner, "lattice: weights are too large");
   const ScalarKernels& kernels = kernels_of(backend);
   const Digits digits = digits_for(largest, inner, low_bits);
-  const WipedVector<double> packed = pack(weights, rows, inner, digits.block, kernels.rows);
-  const i64 width = kernels.columns;
-  WipedVector<double> panels(digits.count * std::min(digits.block, inner) * width);
-  WipedVector<i64> sums(digits.count * rows * width);
-  Words last(inner * width);  // the last columns, if they fill no panel
-  for (i64 j = 0; j < columns; j += width) {
-    const i64 count = std::min(width, columns - j);
-    Panel panel{in.high.data() + j, in.low.data() + j, columns};
-    if (count < width) {
-      std::ranges::fill(last.high, 0);
-      std::ranges::fill(last.low, 0);
-      for (i64 k = 0; k < inner; ++k) {
-        std::copy_n(panel.high + k * columns, count, last.high.data() + k * width);
-        std::copy_n(panel.low + k * columns, count, last.low.data() + k * width);
+  const Product product{kernels, digits, pack(weights, rows, inner, digits.block, kernels.rows),
+                        rows, inner};
+  const i64 width = kernels.columns, whole = columns / width;
+  const i64 most = std::clamp(whole, i64{1}, kPanelsAtOnce);
+  WipedVector<double> panels(most * digits.count * std::min(digits.block, inner) * width);
+  WipedVector<i64> sums(most * digits.count * rows * width);
+  const auto join = [&](i64 panel, i64 row, u64* high, u16* low) {
+    kernels.join(digits, sums.data() + (panel * digits.count * rows + row) * width, rows * width,
+                 high, low);
+  };
+  for (i64 p = 0; p < whole; p += most) {
+    const i64 count = std::min(most, whole - p), j = p * width;
+    add_panels(product, {in.high.data() + j, in.low.data() + j, columns}, count, panels.data(),
+               sums.data());
+    for (i64 i = 0; i < rows; ++i)
+      for (i64 panel = 0; panel < count; ++panel) {
+        const i64 at = i * columns + j + panel * width;
+        join(panel, i, out.high.data() + at, out.low.data() + at);
       }
-      panel = {last.high.data(), last.low.data(), width};
-    }
-    add_panel(kernels, digits, packed.data(), rows, inner, panel, panels.data(), sums);
-    for (i64 i = 0; i < rows; ++i) {
-      std::array<u64, 64> high;
-      std::array<u16, 64> low;
-      kernels.join(digits, sums.data() + i * width, rows * width, high.data(), low.data());
-      std::copy_n(high.data(), count, out.high.data() + i * columns + j);
-      std::copy_n(low.data(), count, out.low.data() + i * columns + j);
-    }
+  }
+  const i64 j = whole * width, rest = columns - j;
+  if (rest == 0) return;
+  Words last(inner * width);  // the last columns, which fill no panel
+  std::ranges::fill(last.high, 0);
+  std::ranges::fill(last.low, 0);
+  for (i64 k = 0; k < inner; ++k) {
+    std::copy_n(in.high.data() + k * columns + j, rest, last.high.data() + k * width);
+    std::copy_n(in.low.data() + k * columns + j, rest, last.low.data() + k * width);
+  }
+  add_panels(product, {last.high.data(), last.low.data(), width}, 1, panels.data(), sums.data());
+  for (i64 i = 0; i < rows; ++i) {
+    std::array<u64, kMostScalarColumns> high;
+    std::array<u16, kMostScalarColumns> low;
+    join(0, i, high.data(), low.data());
+    std::copy_n(high.data(), rest, out.high.data() + i * columns + j);
+    std::copy_n(low.data(), rest, out.low.data() + i * columns + j);
   }
 }
 
