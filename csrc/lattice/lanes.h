@@ -18,6 +18,12 @@ struct Lanes {
   typedef u16 Shorts __attribute__((vector_size(2 * L)));
 };
 
+// x - 0 is x for every x, unlike x + 0, and costs no addition.
+template <int L>
+typename Lanes<L>::Reals broadcast(double x) {
+  return x - typename Lanes<L>::Reals{};
+}
+
 constexpr double kWhole = 4503599627370496;  // 2^52: its low bits are an unsigned integer
 constexpr double kRound = 1.5 * kWhole;      // adding it rounds to an integer
 constexpr u64 kWholeBits = 0x4330000000000000;

@@ -14,7 +14,7 @@ struct ResidueLoops {
   using Reals = typename Lanes<L>::Reals;
   using Numbers = typename Lanes<L>::Numbers;
   using StoredNumbers = typename Lanes<L>::StoredNumbers;
-  static Reals all(double x) { return Reals{} + x; }
+  static Reals all(double x) { return broadcast<L>(x); }
   static Reals times_fixed(Reals x, Multiplier by, double p) {
     return times<L, Arithmetic>(x, all(by.value), all(by.quotient), p);
   }

@@ -23,8 +23,7 @@ struct ScalarLoops {
   static constexpr i64 kColumns = vectors * L;
   static_assert(kColumns <= kMostScalarColumns);
 
-  // x - 0 is x for every x, unlike x + 0, and costs no addition.
-  static Reals all(double x) { return x - Reals{}; }
+  static Reals all(double x) { return broadcast<L>(x); }
 
   // |x| <= 2^53
   static Numbers integers(Reals x) {

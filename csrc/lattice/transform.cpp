@@ -13,6 +13,7 @@ namespace {
 // 2^64.
 struct Integers {
   using Reals = Lanes<1>::Reals;
+  static Reals multiply_add(Reals x, Reals y, Reals z) { return x * y + z; }
   static Reals rounded_product(Reals x, Reals y) { return (x * y + kRound) - kRound; }
   static Reals remainder(Reals x, Reals y, Reals q, double p) {
     const auto word = [](double z) { return static_cast<u64>(static_cast<i64>(z)); };

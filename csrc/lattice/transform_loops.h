@@ -24,8 +24,8 @@ typename Lanes<L>::Reals times(typename Lanes<L>::Reals x, typename Lanes<L>::Re
 
 template <int L, class Arithmetic>
 typename Lanes<L>::Reals reduced(typename Lanes<L>::Reals x, double p, double inverse) {
-  using Reals = typename Lanes<L>::Reals;
-  return x - Arithmetic::rounded_product(x, Reals{} + inverse) * p;
+  return Arithmetic::multiply_add(Arithmetic::rounded_product(x, broadcast<L>(inverse)),
+                                  broadcast<L>(-p), x);
 }
 
 template <int L>
@@ -60,7 +60,7 @@ struct Loops {
   using StoredReals = typename Lanes<L>::StoredReals;
   using StoredNumbers = typename Lanes<L>::StoredNumbers;
   using Shorts = typename Lanes<L>::Shorts;
-  static Reals all(double x) { return Reals{} + x; }
+  static Reals all(double x) { return broadcast<L>(x); }
 
   static void residues_of_words(const Roots& roots, int low_bits, const u64* high, const u16* low,
                                 i64 n, double* out) {
@@ -78,6 +78,30 @@ struct Loops {
                          (reinterpret_cast<Reals>(least | kWholeBits) - kWhole);
       put<L>(out + i, times<L, Arithmetic>(signed_upper, unit, quotient, p) + rest);
     }
+  }
+
+  // A root of unity, the same for all lanes.
+  struct Root {
+    Reals value, quotient;
+  };
+  static Root root_at(const AlignedVector<double>& values, const AlignedVector<double>& quotients,
+                      i64 i) {
+    return {all(values[i]), all(quotients[i])};
+  }
+  static Root root_of(Multiplier m) { return {all(m.value), all(m.quotient)}; }
+  static Reals times_root(Reals x, const Root& root, double p) {
+    return times<L, Arithmetic>(x, root.value, root.quotient, p);
+  }
+  static void butterfly(Reals& u, Reals& v, const Root& root, double p) {
+    const Reals product = times_root(v, root, p);
+    v = u - product;
+    u = u + product;
+  }
+  // Without a reduction of the sum.
+  static void turned_butterfly(Reals& u, Reals& v, const Root& root, double p) {
+    const Reals difference = u - v;
+    u = u + v;
+    v = times_root(difference, root, p);
   }
 
   // The last layers of forward() on 2 L neighbours, the first ones of backward().
@@ -106,29 +130,56 @@ struct Loops {
   static constexpr int kInner = L == 8 ? 3 : L == 4 ? 2 : 0;  // layers within vectors
   static_assert(L == 1 << kInner);
 
+  // Of forward(): the layer with m roots and neighbours of t, and the one after it.
+  static void two_layers(const Roots& roots, i64 m, i64 t, double* a) {
+    const double p = roots.prime;
+    for (i64 i = 0; i < m; ++i, a += 2 * t) {
+      const Root first = root_at(roots.forward, roots.forward_quotient, m + i);
+      const Root low = root_at(roots.forward, roots.forward_quotient, 2 * (m + i));
+      const Root high = root_at(roots.forward, roots.forward_quotient, 2 * (m + i) + 1);
+      for (i64 j = 0; j < t / 2; j += L) {
+        double *x0 = a + j, *x1 = x0 + t / 2, *x2 = x0 + t, *x3 = x1 + t;
+        Reals y0 = at<L>(x0), y1 = at<L>(x1), y2 = at<L>(x2), y3 = at<L>(x3);
+        butterfly(y0, y2, first, p);
+        butterfly(y1, y3, first, p);
+        butterfly(y0, y1, low, p);
+        butterfly(y2, y3, high, p);
+        put<L>(x0, y0);
+        put<L>(x1, y1);
+        put<L>(x2, y2);
+        put<L>(x3, y3);
+      }
+    }
+  }
+
   // Values grow by 0.51 primes in each layer, so that none needs a reduction before the last. A
-  // layer that meets zeros alone copies.
+  // layer that meets zeros alone copies. Two layers, or all within neighbours, pass memory once.
   static void forward(const Roots& roots, i64 n, i64 used, double* a) {
     const double p = roots.prime, inverse = roots.inverse;
     const i64 width = std::max<i64>(used, 2 * L);
     std::fill(a + used, a + width, 0.);
     for (i64 i = width; i < n; i += width) std::copy_n(a, width, a + i);
-    for (i64 m = n / width, t = width / 2; t >= L; m *= 2, t /= 2) {
+    i64 m = n / width, t = width / 2;
+    if (std::countr_zero(static_cast<u64>(t / L)) % 2 != 0) {
       for (i64 i = 0; i < m; ++i) {
-        const Reals w = all(roots.forward[m + i]), quotient = all(roots.forward_quotient[m + i]);
+        const Root root = root_at(roots.forward, roots.forward_quotient, m + i);
         double *low = a + 2 * i * t, *high = low + t;
         for (i64 j = 0; j < t; j += L) {
-          const Reals u = at<L>(low + j);
-          const Reals v = times<L, Arithmetic>(at<L>(high + j), w, quotient, p);
-          put<L>(low + j, u + v);
-          put<L>(high + j, u - v);
+          Reals u = at<L>(low + j), v = at<L>(high + j);
+          butterfly(u, v, root, p);
+          put<L>(low + j, u);
+          put<L>(high + j, v);
         }
       }
+      m *= 2;
+      t /= 2;
     }
+    for (; t > L; m *= 4, t /= 4) two_layers(roots, m, t, a);
     const double* own = roots.forward.data() + n / L;
     const double* own_quotient = roots.forward_quotient.data() + n / L;
     for (i64 i = 0; i < n; i += 2 * L, own += kInner * L, own_quotient += kInner * L) {
       Reals u = at<L>(a + i), v = at<L>(a + i + L);
+      butterfly(u, v, root_at(roots.forward, roots.forward_quotient, (n + i) / (2 * L)), p);
       last_layers<L / 2>(own, own_quotient, p, u, v);
       put<L>(a + i, reduced<L, Arithmetic>(u, p, inverse));
       put<L>(a + i + L, reduced<L, Arithmetic>(v, p, inverse));
@@ -155,33 +206,71 @@ struct Loops {
     }
   }
 
+  // Of backward(): the layer with m roots and neighbours of t, and the one after it, which divides
+  // by n if it is the last. Values come and go below 1.02 primes.
+  static void two_turned_layers(const Roots& roots, i64 m, i64 t, double* a) {
+    const double p = roots.prime, inverse = roots.inverse;
+    const bool is_last = m == 2;
+    const Root degree = root_of(roots.of_degree);
+    for (i64 i = 0; i < m / 2; ++i, a += 4 * t) {
+      const Root low = root_at(roots.backward, roots.backward_quotient, m + 2 * i);
+      const Root high = root_at(roots.backward, roots.backward_quotient, m + 2 * i + 1);
+      const Root second = is_last ? root_of(roots.last)
+                                  : root_at(roots.backward, roots.backward_quotient, m / 2 + i);
+      for (i64 j = 0; j < t; j += L) {
+        double *x0 = a + j, *x1 = x0 + t, *x2 = x1 + t, *x3 = x2 + t;
+        Reals y0 = at<L>(x0), y1 = at<L>(x1), y2 = at<L>(x2), y3 = at<L>(x3);
+        turned_butterfly(y0, y1, low, p);
+        turned_butterfly(y2, y3, high, p);
+        turned_butterfly(y0, y2, second, p);
+        turned_butterfly(y1, y3, second, p);
+        put<L>(x0, is_last ? times_root(y0, degree, p) : reduced<L, Arithmetic>(y0, p, inverse));
+        put<L>(x1, is_last ? times_root(y1, degree, p) : y1);
+        put<L>(x2, y2);
+        put<L>(x3, y3);
+      }
+    }
+  }
+
   static void backward(const Roots& roots, i64 n, double* a) {
     const double p = roots.prime, inverse = roots.inverse;
     const double* own = roots.backward.data() + n / L;
     const double* own_quotient = roots.backward_quotient.data() + n / L;
-    for (i64 i = 0; i < n; i += 2 * L, own += kInner * L, own_quotient += kInner * L) {
-      Reals u = at<L>(a + i), v = at<L>(a + i + L);
+    i64 m = n / (2 * L), t = L;
+    const bool with_next = m > 1;
+    for (i64 i = 0; i < m; ++i, own += kInner * L, own_quotient += kInner * L) {
+      double *low = a + 2 * i * L, *high = low + L;
+      Reals u = at<L>(low), v = at<L>(high);
       first_layers<1>(own, own_quotient, p, u, v);
-      put<L>(a + i, reduced<L, Arithmetic>(u, p, inverse));
-      put<L>(a + i + L, reduced<L, Arithmetic>(v, p, inverse));
+      u = reduced<L, Arithmetic>(u, p, inverse);
+      v = reduced<L, Arithmetic>(v, p, inverse);
+      if (with_next)
+        turned_butterfly(u, v, root_at(roots.backward, roots.backward_quotient, m + i), p);
+      put<L>(low, u);
+      put<L>(high, v);
     }
-    for (i64 m = n / (2 * L), t = L; m > 1; m /= 2, t *= 2) {
+    if (with_next) {
+      m /= 2;
+      t *= 2;
+    }
+    if (std::countr_zero(static_cast<u64>(m)) % 2 == 0) {
+      const bool is_last = m == 1;
+      const Root degree = root_of(roots.of_degree);
       for (i64 i = 0; i < m; ++i) {
-        const Reals w = all(roots.backward[m + i]), quotient = all(roots.backward_quotient[m + i]);
+        const Root root = is_last ? root_of(roots.last)
+                                  : root_at(roots.backward, roots.backward_quotient, m + i);
         double *low = a + 2 * i * t, *high = low + t;
         for (i64 j = 0; j < t; j += L) {
-          const Reals u = at<L>(low + j), v = at<L>(high + j);
-          put<L>(low + j, reduced<L, Arithmetic>(u + v, p, inverse));
-          put<L>(high + j, times<L, Arithmetic>(u - v, w, quotient, p));
+          Reals u = at<L>(low + j), v = at<L>(high + j);
+          turned_butterfly(u, v, root, p);
+          put<L>(low + j, is_last ? times_root(u, degree, p) : reduced<L, Arithmetic>(u, p, inverse));
+          put<L>(high + j, v);
         }
       }
+      m /= 2;
+      t *= 2;
     }
-    const Multiplier degree = roots.of_degree, last = roots.last;
-    for (i64 j = 0; j < n / 2; j += L) {
-      const Reals u = at<L>(a + j), v = at<L>(a + n / 2 + j);
-      put<L>(a + j, times<L, Arithmetic>(u + v, all(degree.value), all(degree.quotient), p));
-      put<L>(a + n / 2 + j, times<L, Arithmetic>(u - v, all(last.value), all(last.quotient), p));
-    }
+    for (; m > 1; m /= 4, t *= 4) two_turned_layers(roots, m, t, a);
   }
 
   // The number is x = a + p1 k, k = (b - a) / p1 mod p2; k and p1 in two digits of 24 bits, so that
