@@ -15,6 +15,7 @@ namespace privml::lattice {
 namespace {
 
 constexpr i64 kN = kPackedSet.n;
+constexpr i64 kPolynomialsAtOnce = 8;  // of weights, whose transforms stay in a second cache
 constexpr int kLowBits = kPackedSet.low_bits();
 
 PRIVML_TARGET_CLONES
@@ -95,12 +96,11 @@ void round_to_digits(const u64* high, const u16* low, int unused, u64 halves, u6
 }
 
 PRIVML_TARGET_CLONES
-void extract(const u64* rounded, int bits, int number, std::int16_t* out) {
+void extract(const u64* rounded, int bits, int number, double* out) {
   const u64 mask = low_mask(bits);
   const int half = 1 << (bits - 1);
   for (i64 i = 0; i < kN; ++i)
-    out[i] =
-        static_cast<std::int16_t>(static_cast<int>(rounded[i] >> (bits * number) & mask) - half);
+    out[i] = static_cast<double>(static_cast<int>(rounded[i] >> (bits * number) & mask) - half);
 }
 
 Words expanded(crypto::Block seed) {
@@ -123,6 +123,9 @@ i64 upload_index(i64 product, i64 index) { return product << 32 | index; }
 void expect_fits(const PackedChoice& choice, const PackedShape& shape) {
   expect(shape.positions >= 1 && shape.positions * choice.gap() <= kN,
          "lattice: the positions do not fit the polynomials");
+  for (const Term& term : shape.terms)
+    expect(term.shift >= 0 && term.shift < shape.positions,
+           "lattice: a term reaches beyond the positions");
 }
 
 // Work of a transform's butterflies and products, and of its end, in products of words.
@@ -141,6 +144,13 @@ i64 exact_sum(const PackedChoice& choice, const PackedShape& shape) {
   const double squares = 2 * std::log2(static_cast<double>(shape.largest)) +
                          std::log2(static_cast<double>(std::max(most, i64{1})));
   return squares > kMostSquares ? 0 : static_cast<i64>(std::exp2(kMostSquares - squares));
+}
+
+// What stands between the coefficients that a polynomial of weights takes to one place.
+i64 span_of(const PackedChoice& choice, const PackedShape& shape) {
+  i64 most = 0;
+  for (const Term& term : shape.terms) most = std::max(most, term.shift);
+  return (most + 1) * choice.gap() - 1;
 }
 
 i64 transformed_work(const PackedChoice& choice, const PackedShape& shape, i64 messages) {
@@ -297,41 +307,44 @@ SwitchingKeys::SwitchingKeys(const Digest& digest, const SwitchingSet& set, Byte
   }
 }
 
-void SwitchingKeys::add_image(int level, WordsView a0, WordsView a1, WordsOutput c0,
-                              WordsOutput c1) const {
+void SwitchingKeys::add_image(int level, WordsView a0, WordsView a1, WordsOutput c0, WordsOutput c1,
+                              Space& space) const {
   const int kept = set_.serving(level), times = set_.times(level);
   Words b0(times > 1 ? kN : 0), b1(times > 1 ? kN : 0);
   for (int i = 1; i < times; ++i) {
     Words next0(kN), next1(kN);
     clear(next0.output());
     clear(next1.output());
-    add_switched(kept, a0, a1, next0.output(), next1.output());
+    add_switched(kept, a0, a1, next0.output(), next1.output(), space);
     std::swap(b0, next0);
     std::swap(b1, next1);
     a0 = b0.view();
     a1 = b1.view();
   }
-  add_switched(kept, a0, a1, c0, c1);
+  add_switched(kept, a0, a1, c0, c1, space);
 }
 
 void SwitchingKeys::add_switched(int level, WordsView a0, WordsView a1, WordsOutput c0,
-                                 WordsOutput c1) const {
+                                 WordsOutput c1, Space& space) const {
   add(image(a0, level).view(), c0);
   const Words other = image(a1, level);
-  std::vector<Transformed> digits;
-  WipedVector<u64> rounded(kN);
-  WipedVector<std::int16_t> digit(kN);
   round_to_digits(other.high.data(), other.low.data(), unused_bits(set_), halves(set_),
-                  rounded.data());
+                  space.rounded.data());
+  space.digits.resize(set_.digits);
+  std::vector<const Transformed*> digits, keys(set_.digits);
   for (int i = 0; i < set_.digits; ++i) {
-    extract(rounded.data(), set_.digit_bits, i, digit.data());
-    digits.push_back(ring_.transform(digit));
+    extract(space.rounded.data(), set_.digit_bits, i, space.digit.data());
+    ring_.transform(space.digit, space.digits[i]);
+    digits.push_back(&space.digits[i]);
   }
-  const auto of_level = [&](const std::vector<Transformed>& keys) {
-    return std::span(keys).subspan(switching_index(set_, level, 0), set_.digits);
+  const auto add_products = [&](const std::vector<Transformed>& all, WordsOutput out) {
+    const i64 first = switching_index(set_, level, 0);
+    for (int i = 0; i < set_.digits; ++i) keys[i] = &all[first + i];
+    ring_.multiply_add(keys, digits, space.sum);
+    ring_.add(space.sum, out);
   };
-  ring_.add_products(of_level(c0_), digits, c0);
-  ring_.add_products(of_level(c1_), digits, c1);
+  add_products(c0_, c0);
+  add_products(c1_, c1);
 }
 
 PackedEvaluator::PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& choice,
@@ -355,7 +368,9 @@ PackedEvaluator::PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& 
       const i64 index = upload_index(first.product, (first.message + i) * blocks + block);
       Words a = expanded(public_seed(keys.digest(), PublicPart::upload, index));
       if (transforms) {
-        transformed_.push_back(keys.ring().transform(a.view()));
+        Words moved(kN);
+        shifted(a.view(), (2 * kN - span_of(choice, shape)) % (2 * kN), moved.output());
+        transformed_.push_back(keys.ring().transform(moved.view()));
       } else {
         c1_.push_back(std::move(a));
       }
@@ -370,6 +385,7 @@ void PackedEvaluator::answer(const WeightRows& weights, MutableBytes out,
              std::ssize(share) == messages_ * weights.rows * count,
          "lattice: the answers' shapes do not fit");
   std::vector<Words> c0, c1;
+  SwitchingKeys::Space space;
   for (i64 i = 0; i < messages_; ++i) {
     sum_at_places(weights, i, c0.emplace_back(weights.rows * count).output());
     clear(c1.emplace_back(weights.rows * kN).output());
@@ -393,7 +409,7 @@ void PackedEvaluator::answer(const WeightRows& weights, MutableBytes out,
         }
         copy(c1[i].view().part(o * kN, kN), one.c1.output());
       }
-      finish(pack(parts, 0, 1), outputs, out.first(bytes), share.first(outputs * count));
+      finish(pack(parts, 0, 1, space), outputs, out.first(bytes), share.first(outputs * count));
       out = out.subspan(bytes);
       share = share.subspan(outputs * count);
     }
@@ -420,37 +436,53 @@ void PackedEvaluator::sum_at_places(const WeightRows& weights, i64 message, Word
   });
 }
 
-// c1 of outputs.
+// c1 of outputs. Weights times X^span have low powers alone, so that the first layers of their
+// transforms copy.
 void PackedEvaluator::add_transformed(const WeightRows& weights, std::span<Words> c1) const {
   const NegacyclicRing& ring = keys_.ring();
   const i64 gap = choice_.gap(), blocks = polynomials(choice_, shape_.rows);
   const i64 rows = shape_.rows / shape_.groups, inner = shape_.inner();
-  const i64 most = exact_sum(choice_, shape_);
-  std::vector<Transformed> sums(messages_);
+  const i64 most = exact_sum(choice_, shape_), together = std::min(most, kPolynomialsAtOnce);
+  const i64 span = span_of(choice_, shape_);
+  const i64 used = static_cast<i64>(std::bit_ceil(static_cast<u64>(span + 1)));
+  std::vector<Transformed> factors(together), sums(messages_);
+  std::vector<const Transformed*> by, ciphertexts;
+  const auto finish_sums = [&](i64 output) {
+    for (i64 i = 0; i < messages_; ++i) ring.add(sums[i], c1[i].output().part(output * kN, kN));
+  };
   in_groups(shape_, weights, [&](i64 group, i64 row, const WeightRows& part) {
     const i64 first = group * rows / gap, last = ceil_div((group + 1) * rows, gap);
-    std::vector<WipedVector<double>> polynomial(last - first);
-    for (auto& one : polynomial) one.resize(kN);
+    WipedVector<double> polynomials((last - first) * used);
     for (i64 o = 0; o < part.rows; ++o) {
-      for (auto& one : polynomial) std::ranges::fill(one, 0.0);
+      std::ranges::fill(polynomials, 0.0);
       for (i64 t = 0; t < inner; ++t) {
         const i64 from = group * rows + shape_.terms[t].row;
-        const i64 by = from % gap + shape_.terms[t].shift * gap;  // X^-by
-        const double weight = static_cast<double>(static_cast<i64>(part.words[o * inner + t]));
-        polynomial[from / gap - first][by == 0 ? 0 : kN - by] += by == 0 ? weight : -weight;
+        const i64 power = span - from % gap - shape_.terms[t].shift * gap;
+        polynomials[(from / gap - first) * used + power] +=
+            static_cast<double>(static_cast<i64>(part.words[o * inner + t]));
       }
-      const auto finish_sums = [&] {
-        for (i64 i = 0; i < messages_; ++i)
-          ring.add(sums[i], c1[i].output().part((row + o) * kN, kN));
-      };
-      for (i64 block = first; block < last; ++block) {
-        const Transformed factor =
-            ring.transform(std::span<const double>(polynomial[block - first]));
-        for (i64 i = 0; i < messages_; ++i)
-          ring.multiply_add(transformed_[i * blocks + block], factor, sums[i]);
-        if ((block + 1 - first) % most == 0 && block + 1 < last) finish_sums();
+      i64 summed = 0;
+      for (i64 block = first; block < last; block += together) {
+        const i64 count = std::min(together, last - block);
+        if (summed + count > most) {
+          finish_sums(row + o);
+          summed = 0;
+        }
+        summed += count;
+        by.clear();
+        for (i64 k = 0; k < count; ++k) {
+          ring.transform(std::span(polynomials).subspan((block + k - first) * used, used),
+                         factors[k]);
+          by.push_back(&factors[k]);
+        }
+        for (i64 i = 0; i < messages_; ++i) {
+          ciphertexts.clear();
+          for (i64 k = 0; k < count; ++k)
+            ciphertexts.push_back(&transformed_[i * blocks + block + k]);
+          ring.multiply_add(ciphertexts, by, sums[i]);
+        }
       }
-      finish_sums();
+      finish_sums(row + o);
     }
   });
 }
@@ -499,12 +531,12 @@ void PackedEvaluator::finish(Ciphertext packed, i64 outputs, MutableBytes out,
 // Outputs first, first + stride, ... in one, at multiples of stride: those at twice the stride
 // first.
 PackedEvaluator::Ciphertext PackedEvaluator::pack(std::span<Ciphertext> outputs, i64 first,
-                                                  i64 stride) const {
+                                                  i64 stride, SwitchingKeys::Space& space) const {
   if (stride == choice_.gap()) return std::move(outputs[first]);
-  Ciphertext sum = pack(outputs, first, 2 * stride);
+  Ciphertext sum = pack(outputs, first, 2 * stride, space);
   Ciphertext difference = sum;
   if (first + stride < std::ssize(outputs)) {
-    const Ciphertext odd = pack(outputs, first + stride, 2 * stride);
+    const Ciphertext odd = pack(outputs, first + stride, 2 * stride, space);
     Words moved(kN);
     const auto combine = [&](const Words& half, Words& plus, Words& minus) {
       shifted(half.view(), stride, moved.output());
@@ -515,7 +547,7 @@ PackedEvaluator::Ciphertext PackedEvaluator::pack(std::span<Ciphertext> outputs,
     combine(odd.c1, sum.c1, difference.c1);
   }
   keys_.add_image(std::countr_zero(static_cast<u64>(stride)), difference.c0.view(),
-                  difference.c1.view(), sum.c0.output(), sum.c1.output());
+                  difference.c1.view(), sum.c0.output(), sum.c1.output(), space);
   return sum;
 }
 

@@ -87,11 +87,20 @@ class SwitchingKeys {
   const Transformed& p0() const { return p0_; }
   const Transformed& p1() const { return p1_; }
   const Digest& digest() const { return digest_; }
+  // What add_image() computes with, kept from one call to the next.
+  struct Space {
+    WipedVector<u64> rounded = WipedVector<u64>(kPackedSet.n);
+    WipedVector<double> digit = WipedVector<double>(kPackedSet.n);
+    std::vector<Transformed> digits;
+    Transformed sum;
+  };
   // (c0, c1) += the ciphertext with tau for h = 2^level, applied to (c0, c1) = (a0, a1).
-  void add_image(int level, WordsView a0, WordsView a1, WordsOutput c0, WordsOutput c1) const;
+  void add_image(int level, WordsView a0, WordsView a1, WordsOutput c0, WordsOutput c1,
+                 Space& space) const;
 
  private:
-  void add_switched(int level, WordsView a0, WordsView a1, WordsOutput c0, WordsOutput c1) const;
+  void add_switched(int level, WordsView a0, WordsView a1, WordsOutput c0, WordsOutput c1,
+                    Space& space) const;
 
   Digest digest_;
   SwitchingSet set_;
@@ -120,7 +129,8 @@ class PackedEvaluator {
   void add_transformed(const WeightRows& weights, std::span<Words> c1) const;
   void multiply_publics(const WeightRows& weights, i64 message, WordsOutput c1) const;
   void finish(Ciphertext packed, i64 outputs, MutableBytes out, std::span<u64> share) const;
-  Ciphertext pack(std::span<Ciphertext> outputs, i64 first, i64 stride) const;
+  Ciphertext pack(std::span<Ciphertext> outputs, i64 first, i64 stride,
+                  SwitchingKeys::Space& space) const;
 
   const SwitchingKeys& keys_;
   const PackedChoice& choice_;
@@ -129,7 +139,7 @@ class PackedEvaluator {
   crypto::Prg& prg_;
   Words c0_;                              // messages x rows x positions
   std::vector<Words> c1_;                 // of all ciphertexts of a message, for each message,
-  std::vector<Transformed> transformed_;  // or their transforms
+  std::vector<Transformed> transformed_;  // or their transforms, times X^-span_of(...)
 };
 
 }  // namespace privml::lattice

@@ -35,6 +35,9 @@ struct ResidueKernels {
                  const double* in, double* first, double* second);
 };
 
+// Throws InvalidArgument if this processor does not support the backend.
+const ResidueKernels& residue_kernels(Backend backend);
+
 const ResidueKernels& portable_residues();
 const ResidueKernels& avx2_residues();
 const ResidueKernels& avx512_residues();

@@ -17,14 +17,6 @@ constexpr int kMostHalvings = 13;
 
 using Limbs = std::array<u64, kLimbs>;  // the lowest first
 
-const ResidueKernels& residue_kernels(Backend backend) {
-#if defined(__x86_64__)
-  if (backend == Backend::avx512) return avx512_residues();
-  if (backend == Backend::avx2) return avx2_residues();
-#endif
-  return portable_residues();
-}
-
 double centred(u64 x, u64 p) {
   return x > p / 2 ? -static_cast<double>(p - x) : static_cast<double>(x);
 }

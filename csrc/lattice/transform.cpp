@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lattice/transform.h"
 
+#include <algorithm>
 #include <bit>
+#include <vector>
 
 #include "base/error.h"
 #include "lattice/residue_loops.h"
@@ -122,11 +124,23 @@ const TransformKernels& transform_kernels(Backend backend) {
   return portable_transform();
 }
 
+const ResidueKernels& residue_kernels(Backend backend) {
+  expect(backend_supported(backend), "this processor does not support the backend");
+#if defined(__x86_64__)
+  if (backend == Backend::avx512) return avx512_residues();
+  if (backend == Backend::avx2) return avx2_residues();
+#endif
+  return portable_residues();
+}
+
 const TransformKernels& portable_transform() { return Loops<1, Integers>::kernels; }
 const ResidueKernels& portable_residues() { return ResidueLoops<1, Integers>::kernels; }
 
 NegacyclicRing::NegacyclicRing(i64 n, int low_bits, Backend backend)
-    : n_(n), low_bits_(low_bits), kernels_(&transform_kernels(backend)) {
+    : n_(n),
+      low_bits_(low_bits),
+      kernels_(&transform_kernels(backend)),
+      residues_(&residue_kernels(backend)) {
   expect(n >= 16 && n <= 8192 && (n & (n - 1)) == 0,
          "lattice: n must be a power of two from 16 to 8192");
   expect(low_bits >= 0 && low_bits <= kMostLowBits, "lattice: words have 64 to 80 bits");
@@ -151,14 +165,6 @@ Transformed NegacyclicRing::transform(WordsView words) const {
 }
 
 Transformed NegacyclicRing::transform(std::span<const signed char> small) const {
-  return transform_small(small);
-}
-Transformed NegacyclicRing::transform(std::span<const std::int16_t> small) const {
-  return transform_small(small);
-}
-
-template <class Number>
-Transformed NegacyclicRing::transform_small(std::span<const Number> small) const {
   expect(std::ssize(small) == n_, "lattice: a polynomial has n coefficients");
   Transformed out;
   for (int i = 0; i < kPrimes; ++i) {
@@ -169,8 +175,15 @@ Transformed NegacyclicRing::transform_small(std::span<const Number> small) const
   return out;
 }
 
-Transformed NegacyclicRing::transform(std::span<const double> integers) const {
-  return transform_small(integers);
+void NegacyclicRing::transform(std::span<const double> integers, Transformed& out) const {
+  const i64 used = std::ssize(integers);
+  expect(std::has_single_bit(static_cast<u64>(used)) && used <= n_,
+         "lattice: the first coefficients of a polynomial are a power of two");
+  for (int i = 0; i < kPrimes; ++i) {
+    out[i].resize(n_);
+    std::ranges::copy(integers, out[i].begin());
+    kernels_->forward(roots_[i], n_, used, out[i].data());
+  }
 }
 
 void NegacyclicRing::add_product(const Transformed& a, const Transformed& b,
@@ -182,18 +195,27 @@ void NegacyclicRing::add_products(std::span<const Transformed> a, std::span<cons
                                   WordsOutput out) const {
   expect(out.size() == n_, "lattice: a polynomial has n coefficients");
   expect(!a.empty() && a.size() == b.size(), "lattice: products have two factors");
+  std::vector<const Transformed*> left, right;
+  for (const Transformed& x : a) left.push_back(&x);
+  for (const Transformed& x : b) right.push_back(&x);
   Transformed sum;
-  for (size_t i = 0; i < a.size(); ++i) multiply_add(a[i], b[i], sum);
+  multiply_add(left, right, sum);
   add(sum, out);
 }
 
-void NegacyclicRing::multiply_add(const Transformed& a, const Transformed& b,
-                                  Transformed& sum) const {
+void NegacyclicRing::multiply_add(std::span<const Transformed* const> a,
+                                  std::span<const Transformed* const> b, Transformed& sum) const {
+  expect(a.size() == b.size(), "lattice: products have two factors");
+  std::vector<const double*> left(a.size()), right(b.size());
   for (int i = 0; i < kPrimes; ++i) {
     const bool begins = sum[i].empty();
     if (begins) sum[i].resize(n_);
-    const auto multiply = begins ? kernels_->multiply : kernels_->add_multiple;
-    multiply(roots_[i], n_, a[i].data(), b[i].data(), sum[i].data());
+    for (size_t k = 0; k < a.size(); ++k) {
+      left[k] = (*a[k])[i].data();
+      right[k] = (*b[k])[i].data();
+    }
+    residues_->add_products(roots_[i], n_, left.data(), right.data(), std::ssize(a), begins,
+                            sum[i].data());
   }
 }
 
@@ -201,7 +223,7 @@ void NegacyclicRing::add(Transformed& sum, WordsOutput out) const {
   for (int i = 0; i < kPrimes; ++i) kernels_->backward(roots_[i], n_, sum[i].data());
   kernels_->add_combined(roots_[1], low_bits_, n_, sum[0].data(), sum[1].data(), out.high.data(),
                          out.low.data());
-  sum = {};
+  for (auto& residues : sum) residues.clear();
 }
 
 }  // namespace privml::lattice

@@ -42,6 +42,7 @@ struct Roots {
   Multiplier first_prime;  // 1 / the first prime, modulo the second
 };
 struct TransformKernels;
+struct ResidueKernels;
 
 class NegacyclicRing {
  public:
@@ -55,9 +56,9 @@ class NegacyclicRing {
   // Of n coefficients.
   Transformed transform(WordsView words) const;
   Transformed transform(std::span<const signed char> small) const;
-  Transformed transform(std::span<const std::int16_t> small) const;
-  // Of integers below 2^40 in absolute value.
-  Transformed transform(std::span<const double> integers) const;
+  // Of integers below 2^40 in absolute value, the first coefficients, a power of two of them, of a
+  // polynomial that has no others; `out` may have served before.
+  void transform(std::span<const double> integers, Transformed& out) const;
   // out += a * b modulo X^n + 1 and 2^(64 + low_bits), of words and of small coefficients, which
   // are at most 2^13 / n in absolute value; in either order. out has n coefficients.
   void add_product(const Transformed& a, const Transformed& b, WordsOutput out) const;
@@ -67,18 +68,17 @@ class NegacyclicRing {
   void add_products(std::span<const Transformed> a, std::span<const Transformed> b,
                     WordsOutput out) const;
 
-  // sum += a * b, where a sum begins without coefficients; and out += that sum, which is used up.
-  // The bound on true coefficients is that of add_products().
-  void multiply_add(const Transformed& a, const Transformed& b, Transformed& sum) const;
+  // sum += the sum of a[i] * b[i], where a sum begins without coefficients; and out += that sum,
+  // which is used up. The bound on true coefficients is that of add_products().
+  void multiply_add(std::span<const Transformed* const> a, std::span<const Transformed* const> b,
+                    Transformed& sum) const;
   void add(Transformed& sum, WordsOutput out) const;
 
  private:
-  template <class Number>
-  Transformed transform_small(std::span<const Number> small) const;
-
   i64 n_;
   int low_bits_;
   const TransformKernels* kernels_;
+  const ResidueKernels* residues_;
   std::array<Roots, kPrimes> roots_;
 };
 

@@ -15,8 +15,6 @@ struct TransformKernels {
   // What goes in is below a prime in absolute value, what comes out below 0.51 primes.
   void (*forward)(const Roots& roots, i64 n, i64 used, double* a);
   void (*multiply)(const Roots& roots, i64 n, const double* a, const double* b, double* out);
-  // out += a b, reduced as that of multiply().
-  void (*add_multiple)(const Roots& roots, i64 n, const double* a, const double* b, double* out);
   void (*backward)(const Roots& roots, i64 n, double* a);
   // Adds the numbers with the residues a and b.
   void (*add_combined)(const Roots& second, int low_bits, i64 n, const double* a, const double* b,

@@ -195,17 +195,6 @@ struct Loops {
     }
   }
 
-  static void add_multiple(const Roots& roots, i64 n, const double* a, const double* b,
-                           double* out) {
-    const double p = roots.prime, inverse = roots.inverse;
-    for (i64 i = 0; i < n; i += L) {
-      const Reals x = at<L>(a + i), y = at<L>(b + i);
-      const Reals product =
-          Arithmetic::remainder(x, y, Arithmetic::rounded_product(x * y, all(inverse)), p);
-      put<L>(out + i, reduced<L, Arithmetic>(at<L>(out + i) + product, p, inverse));
-    }
-  }
-
   // Of backward(): the layer with m roots and neighbours of t, and the one after it, which divides
   // by n if it is the last. Values come and go below 1.02 primes.
   static void two_turned_layers(const Roots& roots, i64 m, i64 t, double* a) {
@@ -257,13 +246,14 @@ struct Loops {
       const bool is_last = m == 1;
       const Root degree = root_of(roots.of_degree);
       for (i64 i = 0; i < m; ++i) {
-        const Root root = is_last ? root_of(roots.last)
-                                  : root_at(roots.backward, roots.backward_quotient, m + i);
+        const Root root =
+            is_last ? root_of(roots.last) : root_at(roots.backward, roots.backward_quotient, m + i);
         double *low = a + 2 * i * t, *high = low + t;
         for (i64 j = 0; j < t; j += L) {
           Reals u = at<L>(low + j), v = at<L>(high + j);
           turned_butterfly(u, v, root, p);
-          put<L>(low + j, is_last ? times_root(u, degree, p) : reduced<L, Arithmetic>(u, p, inverse));
+          put<L>(low + j,
+                 is_last ? times_root(u, degree, p) : reduced<L, Arithmetic>(u, p, inverse));
           put<L>(high + j, v);
         }
       }
@@ -300,8 +290,8 @@ struct Loops {
     }
   }
 
-  static constexpr TransformKernels kernels{
-      L, residues_of_words, forward, multiply, add_multiple, backward, add_combined};
+  static constexpr TransformKernels kernels{L,        residues_of_words, forward,
+                                            multiply, backward,          add_combined};
 };
 
 }  // namespace
