@@ -82,9 +82,9 @@ def conv2d(x: torch.Tensor, w: torch.Tensor, window: Window, bits: int = 64) -> 
 
 
 def estimated_matmul(a: torch.Tensor, b: torch.Tensor) -> Estimated:
-    """``matmul`` modulo 2^64, and a float64 estimate of the true result or None where the first is exact. Its time may
-    depend on the values."""
-    if a.device.type == "cpu" and a.dim() == b.dim() == 2 and int(a.count_nonzero()) * _SPARSE <= a.numel():
+    """``matmul`` modulo 2^64, and a float64 estimate of the true result or None where the first is exact. Its time
+    depends on the values: not for secrets."""
+    if a.device.type == "cpu" and a.dim() == b.dim() == 2 and _is_sparse(a, b.shape[0] + a.shape[0]):
         row, place = a.nonzero(as_tuple=True)
         chosen, factor = b[place], a[row, place].unsqueeze(1)
         if _sum_bits(factor, chosen, a.shape[1]) <= 63:
@@ -93,8 +93,17 @@ def estimated_matmul(a: torch.Tensor, b: torch.Tensor) -> Estimated:
 
 
 def estimated_conv2d(x: torch.Tensor, w: torch.Tensor, window: Window) -> Estimated:
-    """``conv2d`` modulo 2^64, and a float64 estimate of the true result or None where the first is exact."""
+    """``conv2d`` modulo 2^64, and a float64 estimate of the true result or None where the first is exact. Its time
+    depends on the values: not for secrets."""
     return _estimated(x, w, w[0].numel(), convolution(window), lambda x, w: conv2d(x, w, window))
+
+
+def _is_sparse(a: torch.Tensor, rows: int) -> bool:
+    """Whether few elements of ``a`` are not 0, and at most ``rows``, so that a row for each takes little memory."""
+    if isinstance(a, ShapeTensor):
+        return False
+    count = int(a.count_nonzero())
+    return count <= rows and count * _SPARSE <= a.numel()
 
 
 def _estimated(a: torch.Tensor, b: torch.Tensor, terms: int, real: Product, exact: Product) -> Estimated:

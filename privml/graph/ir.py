@@ -108,7 +108,8 @@ def attribute(module: torch.nn.Module, path: str) -> torch.Tensor:
 
 def extremes_of(node: fx.Node, value: torch.Tensor) -> tuple[float, float]:
     """Smallest and largest number of ``value``, the floating tensor of a get_attr node; both NaN if it holds one. A
-    tensor is read once, until it is replaced or changed in place by torch."""
+    tensor is read once, until it is replaced or an operation of torch changes it in place; changes through ``.data``
+    or ``.numpy()`` while a search runs are not seen, but sharing checks every value."""
     version = None if value.is_inference() else value._version
     known = node.meta.get("extremes")
     if version is None or known is None or known[0] is not value or known[1] != version:

@@ -97,6 +97,24 @@ def test_wider_numbers_are_closer_to_float(program, lenet):
     assert (scores(wide, x) - expected).abs().max() < 0.01 < (scores(program, x) - expected).abs().max()
 
 
+class PublicFirst(torch.nn.Module):
+    """A product with a public matrix, of an input that its owner still has in clear."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("table", torch.arange(1800.0).reshape(300, 6) / 1800, persistent=False)
+        self.last = torch.nn.Linear(6, 3)
+
+    def forward(self, x):
+        return self.last(x @ self.table)
+
+
+def test_a_public_factor_first_has_a_cost():
+    torch.manual_seed(0)
+    program = privml.convert(PublicFirst().eval(), calibration=torch.randn(40, 300))
+    assert program.cost([(4, 300)]).snapshot().total.bytes > 0
+
+
 def test_predicted_cost_is_the_ledger(program, lenet):
     pytest.importorskip("privml._core")
     from privml.session.ledger import Snapshot

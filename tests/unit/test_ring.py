@@ -4,6 +4,7 @@
 import pytest
 import torch
 
+import privml
 from privml.engines import limb_products, ring
 from privml.engines.shares import Window
 
@@ -192,3 +193,19 @@ def test_what_does_not_fit_is_refused():
         ring.matmul(a, a)
     with pytest.raises(ValueError, match="groups"):
         ring.conv2d(a.reshape(1, 3, 2, 1), a.reshape(2, 3, 1, 1), Window(groups=2))
+
+
+def test_the_time_of_products_at_an_owner_does_not_depend_on_its_values(monkeypatch):
+    def refused(*_):
+        raise AssertionError("its time depends on the values")
+
+    for name in ("estimated_matmul", "estimated_conv2d"):
+        monkeypatch.setattr(ring, name, refused)
+    x, w = torch.arange(32).view(1, 2, 4, 4), torch.arange(-9, 9).view(1, 2, 3, 3)
+    with privml.local("twopc", ot="ideal") as session:
+        owner, window = session.engine.owned(1), Window()
+        share = owner.conv2d_public(owner.input(x, x.shape, 1, 40), w, window, 40)
+        rows = owner.matmul_public(owner.input(x[0, 0], (4, 4), 1, 40), w[0, :, :2].reshape(4, 3), 40)
+    expected = torch.nn.functional.conv2d(x.double(), w.double()).long()
+    assert any(torch.equal(component, expected) for component in share)
+    assert any(torch.equal(component, x[0, 0] @ w[0, :, :2].reshape(4, 3)) for component in rows)
