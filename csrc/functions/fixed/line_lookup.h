@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A line whose constant and slope a table gives by the high part of a number, at its low part.
 //
-// Functionality  split_lookup.h's, or folded_lookup.h's of a signed number, and value =
-// word_product.h's linear_words of two of the words
-//                found and of the low part, or of its negative.
+// Functionality  split_lookup.h's, or folded_lookup.h's of a signed number, and value = the
+//                linear_words of word_product.h, of two of the words found and of the low part or
+//                its negative.
 // Method         the product's number, the low part, is there a flight before its words: what that
 //                part needs of prepared_line.h travels with the opening of the places. Numbers of
 //                more than one chunk, and forms of the lookup that open no places: linear_words.

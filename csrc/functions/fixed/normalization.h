@@ -13,7 +13,8 @@
 //                word_product.h, and nothing is made before.
 // Leakage        none beyond length and width. Assumption: correlated OT, correlation-robust hash.
 // Cost           nonzero_bit.h and a word product, both of bits - 1 bits; depth one more than
-//                that of the first. Later a word product of depth 1.
+//                that of the first, or that of the lookup's vectors if it is larger. Later a word
+//                product of depth 1.
 // Source         SiRNN (Rathee et al., S&P 2021), Figure 6, steps 1 to 4.
 #pragma once
 

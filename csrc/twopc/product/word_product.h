@@ -3,7 +3,8 @@
 //
 // Functionality  out = 2^constant_shift * constant + factor * u mod 2^ell: constant and factor are
 //                XOR-shared words of up to 64 bits, unsigned or two's complement; u and out are
-//                additive in Z_{2^ell}. A word of no bits (an empty span) stands for zero.
+//                additive in Z_{2^ell}. A word of no bits (an empty span) stands for zero; bits of
+//                words above their format's do not matter.
 // Method         for bits a ^ b = a + b - 2ab. The product of a bit of factor = a ^ b with u =
 //                u_0 + u_1 is a u_0 + b u_1 + b (1 - 2a) u_0 + a (1 - 2b) u_1, of which the last
 //                two are correlated transfers; for a constant's bit it is one transfer, for which

@@ -6,11 +6,10 @@
 //                Z_{2^(bits-shift)}; or in a ring of `wider` more bits, if every x of a negative y
 //                is known to be below 2^(bits-1). For other x the result is wrong there: it is the
 //                caller's promise.
-// Method         truncation.h's truncate_reduce, wrap.h's most_significant_bit beside it in the
-// same
-//                flights, and multiplex.h, whose random bit is compared with the sign when the
-//                carry is converted. The carry of all of x, in a wider ring, follows from the top
-//                bits of its shares by private_product.h, in the first flight.
+// Method         truncation.h's truncate_reduce, beside it in the same flights wrap.h's
+//                most_significant_bit, and multiplex.h, whose random bit is compared with the sign
+//                when the carry is converted. The carry of all of x, in a wider ring, follows from
+//                the top bits of its shares by private_product.h, in the first flight.
 // Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust hash.
 // Cost           the sum of the three; depth that of the deeper comparison and two. A wider ring:
 //                a private product and 3 * wider bits, no message in a row.
