@@ -10,7 +10,7 @@ import torch
 
 from privml.errors import InvalidInput, OverflowDetected
 from privml.float_words import float_values, float_words
-from privml.formats import Boolean, FixedPoint, Float, Format, Integer
+from privml.formats import Boolean, FixedPoint, Float, Format, Integer, limit
 
 # Constants of this size (and infinities) mean "never": torch.finfo(...).min; smaller ones down to 1e9, which attention
 # masks are made of too, where they do not fit the ring.
@@ -42,10 +42,8 @@ def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
         return value.to(torch.uint8)
     if isinstance(fmt, Float):
         return float_words(value, fmt)
-    most = 1 << (fmt.bits - 1)
-    if getattr(fmt, "bound", None) is not None:
-        most = min(most, fmt.bound)
-    least = 0 if getattr(fmt, "nonnegative", False) else -most
+    most = min(limit(fmt), 1 << (fmt.bits - 1))
+    least = 0 if fmt.nonnegative else -most
     if value.dtype.is_floating_point:
         scaled = _scaled(value, fmt.scale)
         low, high = map(float, torch.aminmax(scaled)) if scaled.numel() else (0.0, 0.0)
@@ -55,13 +53,13 @@ def encode_input(value: torch.Tensor, fmt: Format) -> torch.Tensor:
         bad = ~torch.isfinite(scaled)
         if bool(bad.any()):
             raise InvalidInput(f"{_where(bad)} NaN or infinite; clean the input first")
-        scaled, limit = scaled.round(), 2.0 ** (fmt.bits - 1)
-        bad = (scaled >= limit) | (scaled < -limit)
+        scaled, end = scaled.round(), 2.0 ** (fmt.bits - 1)
+        bad = (scaled >= end) | (scaled < -end)
         ring = scaled.to(torch.int64)
     else:
         ring = value.detach().to(torch.int64)
-        limit = 1 << (fmt.bits - 1 - fmt.scale)
-        bad = (ring > limit - 1) | (ring < -limit)
+        end = 1 << (fmt.bits - 1 - fmt.scale)
+        bad = (ring > end - 1) | (ring < -end)
         ring = ring << fmt.scale
     bad = bad | (ring < least) | (ring > most - 1)
     if not bool(bad.any()):

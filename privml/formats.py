@@ -14,8 +14,8 @@ class FixedPoint:
     """Signed fixed point: the ring element ``v`` of Z_2^bits (two's complement) stands for ``v / 2**scale``.
 
     2 <= bits <= 64 and 0 <= scale < 64; ValueError for others. ``nonnegative``: the value is known to be >= 0 (after
-    ReLU, softmax, ...), which makes truncation and extension cheaper. ``bound``: if given, -bound <= v <
-    bound is known.
+    ReLU, softmax, ...), which makes truncation and extension cheaper. ``bound``: if given, it is known that
+    -bound <= v < bound.
     """
 
     bits: int = 64

@@ -13,7 +13,7 @@ from privml.context import Session, current_session
 from privml.dispatch import dispatch
 from privml.encoding import decode, encode_input, format_for, is_mask
 from privml.errors import InvalidInput
-from privml.formats import Boolean, FixedPoint, Float, Format, Owned
+from privml.formats import Boolean, FixedPoint, Float, Format, Owned, limit
 from privml.tensor import SHARED, SecretTensor
 from privml.transcript import as_one_step
 
@@ -67,8 +67,7 @@ def share(
     ring = encode_input(x, fmt) if mine else None
     engine = session.engine
     if wide and engine.stays_wide and isinstance(fmt, FixedPoint) and fmt.bits < session.working.bits:
-        bound = 1 << (fmt.bits - 1) if fmt.bound is None else fmt.bound
-        fmt = replace(fmt, bits=session.working.bits, bound=bound)
+        fmt = replace(fmt, bits=session.working.bits, bound=limit(fmt))
     session.step("share", owner, tuple(shape), repr(fmt), draws=True)
     with as_one_step():
         if isinstance(fmt, Boolean):

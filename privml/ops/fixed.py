@@ -160,19 +160,16 @@ def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
     x = cast(x, source.bits, source.scale)
     argument = of_interval(source, *interval(x.format)) if wide else source
     share = engine_of(x).function(name, x.share, argument, target)
-    to = result_format(name, source, target, wide, limit(x.format))
+    to = result_format(name, argument, target, wide)
     return claimed(SecretTensor(share, to, x.placement, x.session, x.dtype), to)
 
 
-def result_format(
-    name: str, source: FixedPoint, target: FixedPoint, wide: bool = False, size: int | None = None
-) -> RingFormat:
-    """The format of a function's values in ``target``, or in a ``wide`` ring, for any argument of ``source``, or
-    any x with -size <= x < size."""
+def result_format(name: str, source: FixedPoint, target: FixedPoint, wide: bool = False) -> RingFormat:
+    """The format of a function's values in ``target``, or in a ``wide`` ring, for any argument of ``source``."""
     bits = max(source.bits, target.bits) if wide else target.bits
     low, high = _values(name, source, target)
     # The largest inverse that does not saturate is that of the least positive number.
-    if wide and (name == "rsqrt" or (name == "reciprocal" and (size or limit(source)) > _COMPARED)):
+    if wide and (name == "rsqrt" or (name == "reciprocal" and limit(source) > _COMPARED)):
         places = source.scale / 2 if name == "rsqrt" else source.scale
         high = max(high, math.ceil(2.0 ** (target.scale + places) * _BEYOND) + SLACK)
     return proved(bits, target.scale, True, low, high)

@@ -139,7 +139,8 @@ def _exponential(engine: Engine, x: _Argument, target: FixedPoint, both_signs: b
     top_exponent = target.bits - 1 - target.scale if both_signs else 0
     power_scale, coefficients = power_polynomial()
     exponent = engine.multiply_public(x.share, round(_LOG2E * 2.0**_FACTOR_SCALE), RING)
-    exponent = shifted(engine, exponent, x.scale, RING - 2)  # fits where the result counts
+    # Where the result counts, this fits, or is off by a multiple of 2^6, which the table's index drops.
+    exponent = shifted(engine, exponent, x.scale, RING - 2)
     whole = engine.truncate(exponent, RING, _FACTOR_SCALE)
     fraction = engine.subtract(exponent, engine.multiply_public(whole, 1 << _FACTOR_SCALE, RING), RING)
     terms = powers(engine, fraction, _FACTOR_SCALE, len(coefficients) - 1)
