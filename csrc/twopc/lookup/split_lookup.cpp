@@ -132,11 +132,15 @@ void cost_chunk(ot::CostMeter& meter, i64 count, const SplitLookupShape& shape, 
   cost_flight(meter, open_places_flight(n, shape.index_bits) + beside);
 }
 
-void check(const SplitLookupShape& shape, std::span<const std::span<const u64>> tables,
-           std::span<const u64> x, std::span<const std::span<u64>> found, std::span<u64> low) {
+void check(const SplitLookupShape& shape) {
   expect(shape.place_bits >= 1 && shape.place_bits + shape.index_bits <= 64 &&
              shape.place_bits <= shape.low_bits && shape.low_bits <= 64,
          "split_lookup: needs 1 <= place_bits <= low_bits <= 64 and at most 64 bits");
+}
+
+void check(const SplitLookupShape& shape, std::span<const std::span<const u64>> tables,
+           std::span<const u64> x, std::span<const std::span<u64>> found, std::span<u64> low) {
+  check(shape);
   expect(tables.size() == shape.widths.size() && found.size() == tables.size() &&
              x.size() == low.size(),
          "split_lookup: lengths differ");
@@ -163,6 +167,7 @@ void split_lookup_beside(ot::Party& party, const SplitLookupShape& shape,
 
 void cost_split_lookup_beside(ot::CostMeter& meter, i64 n, const SplitLookupShape& shape,
                               bool has_vectors, Flight opening) {
+  check(shape);
   cost_chunk(meter, n, shape, has_vectors, opening);
 }
 
@@ -188,6 +193,7 @@ void split_lookup(ot::Party& party, const SplitLookupShape& shape,
 }
 
 void cost_split_lookup(ot::CostMeter& meter, i64 n, const SplitLookupShape& shape) {
+  check(shape);
   if (!looks_up_by_one_hots(shape, meter.correlation_bits)) {
     cost_split_number(meter, n, shape.index_bits + shape.place_bits, shape.place_bits,
                       shape.low_bits);

@@ -39,6 +39,9 @@ void draw_line(ot::Party& party, i64 n, const LinearShape& shape, PreparedLine& 
 }
 
 void write_number(ot::Party& party, std::span<const u64> u, PreparedLine& line) {
+  expect(
+      std::ranges::none_of(line.factor, [](const RandomSelection& one) { return one.q.empty(); }),
+      "prepared line: its number was written before");
   for (int i = 0; i < line.shape.factor.bits; ++i) {
     write_drawn_selection(party, u, line.shape.ell - i, line.factor[i]);
     line.factor[i].q = {};
@@ -55,6 +58,8 @@ void read_number(ot::Party& party, PreparedLine& line) {
 void write_words(ot::Party& party, std::span<const u64> constant, std::span<const u64> factor,
                  PreparedLine& line) {
   const LinearShape& shape = line.shape;
+  expect(line.constant.empty() && line.differences.empty(),
+         "prepared line: its words were written before");
   line.constant.resize(product_count(shape));
   line.differences.assign(shape.factor.bits, std::vector<u8>(line.n));
   for (int i = 0; i < product_count(shape); ++i)

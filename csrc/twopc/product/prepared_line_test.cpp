@@ -104,6 +104,21 @@ TEST(PreparedLine, OneWordAlone) {
               {{}, share_words(n, 13, 3), share(random_words(n, 21, 7), 21, 8)});
 }
 
+TEST(PreparedLine, ServesOnce) {
+  const LinearShape shape{{}, 0, {3}, 8};
+  run_parties({}, [&](ot::Party& party) {
+    const Words numbers(4, 1);
+    PreparedLine line;
+    draw_line(party, 4, shape, line);
+    write_number(party, numbers, line);
+    read_number(party, line);
+    write_words(party, {}, numbers, line);
+    read_words(party, line);
+    EXPECT_THROW(write_number(party, numbers, line), InvalidArgument);
+    EXPECT_THROW(write_words(party, {}, numbers, line), InvalidArgument);
+  });
+}
+
 TEST(PreparedLine, RefusesWhatDoesNotFit) {
   run_parties({}, [&](ot::Party& party) {
     PreparedLine line;
