@@ -64,15 +64,11 @@ def main() -> None:
             print(json.dumps({key: value for key, value in record.items() if key != "machine"}), flush=True)
 
 
-def spec_of(engine: str) -> privml.SessionSpec:
-    """A party may compute for long before the other hears of it."""
-    return privml.SessionSpec.of(engine=engine, deadline=600.0)
-
-
 def decoded(program: Any, folder: Path, prompt: torch.Tensor, expected: list[int], engine: str) -> dict[str, Any]:
     """What the steps of one text took, and its ids."""
-    spec, steps, ids = spec_of(engine), [], prompt
-    with parties(folder, engine, len(expected)) as (place, peaks):
+    # A party may compute for long before the other hears of it.
+    spec, steps, ids = privml.SessionSpec.of(engine=engine, deadline=600.0), [], prompt
+    with parties(folder, spec, len(expected)) as (place, peaks):
         with privml.Client(program, place, spec) as client, client.session() as session:
             while len(steps) < len(expected):
                 steps.append(session.step(ids[None]))
@@ -92,19 +88,17 @@ def decoded(program: Any, folder: Path, prompt: torch.Tensor, expected: list[int
 
 
 @contextlib.contextmanager
-def parties(folder: Path, engine: str, count: int) -> Iterator[tuple[Addresses, Callable[[], list[int]]]]:
+def parties(folder: Path, spec: privml.SessionSpec, count: int) -> Iterator[tuple[Addresses, Callable[[], list[int]]]]:
     """A server of ``count`` steps and, if the engine has one, a dealer: where they listen, and what gives their peak
     memory once they have ended."""
     context = multiprocessing.get_context("spawn")
     told, running = context.Queue(), []
     dealer = None
-    if engine == "threepc":
-        running.append(context.Process(target=_deal, args=(folder, told)))
+    if spec.backend.dealt:
+        running.append(context.Process(target=_deal, args=(folder, spec, told)))
         running[-1].start()
         dealer = f"127.0.0.1:{_port(told, running[-1])}"
-    running.append(
-        context.Process(target=_serve, args=(folder, Addresses(LISTEN, dealer), spec_of(engine), count, told))
-    )
+    running.append(context.Process(target=_serve, args=(folder, Addresses(LISTEN, dealer), spec, count, told)))
     running[-1].start()
     address = f"127.0.0.1:{_port(told, running[-1])}"
     try:
@@ -123,9 +117,9 @@ def _port(told: Any, process: Any) -> int:
     raise RuntimeError("a party ended before it listened; its error is above")
 
 
-def _deal(folder: Path, told: Any) -> None:
+def _deal(folder: Path, spec: privml.SessionSpec, told: Any) -> None:
     hooks = Hooks(on_listening=told.put, log=_unseen)
-    deal(privml.load(folder / "program"), LISTEN, spec_of("threepc"), sessions=1, hooks=hooks)
+    deal(privml.load(folder / "program"), LISTEN, spec, sessions=1, hooks=hooks)
     told.put(peak_memory())
 
 
