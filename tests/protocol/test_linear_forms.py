@@ -278,6 +278,29 @@ def test_the_meter_books_what_crosses_the_wire(rng, shape, provider):
         engine.close()
 
 
+@pytest.mark.parametrize("owners", [(1, 0), (0, 1)], ids=str)
+def test_of_two_known_factors_the_one_that_costs_least_is_encrypted(rng, owners):
+    ot, linear, shapes = OtChoice("ideal"), LOOPBACK, ((12, 700), (700, 2000))
+    bits = torch.randint(0, 2, shapes[0], generator=rng)
+    table = random_ring(rng, shapes[1], 12)
+    engine, meter = twopc.create(ot, deadline=60.0, linear=linear), twopc.meter(0, ot, 1, False, linear)
+    try:
+        choice = Operand(engine.input(bits, bits.shape, owners[0], 1), 1, owners[0], False)
+        got, made = notes(engine, lambda: engine.matmul(choice, operand(engine, rng, table, 12, owners[1]), 24))
+        spent = engine.counters()["online"]
+        assert torch.equal(engine.reveal(got, 24), wrap(bits @ table, 24))
+        of_choice, of_table = (torch.zeros(shape, dtype=torch.int64) for shape in shapes)
+        meter.matmul(Operand((of_choice,), 1, owners[0], False), Operand((of_table,), 12, owners[1]), 24)
+        assert {**spent, "seconds": 0} == {**meter.counters()["online"], "seconds": 0}
+        # A few columns of bits times ciphertexts that a row of the table fills: the table's owner encrypts.
+        turned = Product(2000, 700, 12, 24, owners[0], 1, False, owners[1], 12)
+        straight = Product(12, 700, 2000, 24, owners[1], 12, True, owners[0], 1, False)
+        prices = [by_lattice(each, ("ideal", 0, "semi_honest"), linear).price for each in (turned, straight)]
+        assert made == {LATTICE: 1} and prices[0] < prices[1]
+    finally:
+        engine.close()
+
+
 # ---- the choice
 def call_of(product):
     shape = product.rows, product.inner, product.columns

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of which one party knows one factor, the weights: by lattice ciphertexts, or with what was prepared.
 
-Of two factors that the parties know apart, those of party 0 count as the weights, as in a query. A convolution is the
-product of its patches, which every party cuts out of its own share.
+Of two factors that different parties know, that of party 0 counts as the weights where it is prepared; elsewhere the one
+with which the product costs least. A convolution is the product of its patches, which every party cuts out of its own
+share.
 """
 
 from __future__ import annotations
@@ -30,8 +31,10 @@ from privml.engines.twopc.linear import (
     Form,
     Kept,
     Linear,
+    Predicted,
     Product,
     Wanted,
+    at_once,
     fits,
     form_of,
     halves_of,
@@ -58,21 +61,34 @@ MOST_GROUPS = 8
 def with_weights(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, otherwise: ByTransfers) -> Share | None:
     """a [n, k] times b [k, m], of which one party knows one; None where transfers make it, as ``otherwise`` says.
     Shared factors are of out_bits."""
-    turned = _left_are_weights(engine, a, b, out_bits)  # the transposed product has the weights on the right
-    out = _products(engine, [_turned(a, b) if turned else (a, b)], out_bits, otherwise)
+    place = engine.place.next()
+    turned = _left_are_weights(engine, a, b, out_bits, place, otherwise)
+    pair = _turned(a, b) if turned else (a, b)  # the transposed product has the weights on the right
+    out = _products(engine, [pair], out_bits, [place], otherwise)
     if out is None:
         return None
     return (out[0][0].t(),) if turned else out[0]
 
 
-def _left_are_weights(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> bool:
-    """Of two factors that different parties know those of party 0 are the weights, unless only the other ones fit."""
+def _left_are_weights(
+    engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, place: str, otherwise: ByTransfers
+) -> bool:
+    """Of two factors that different parties know, those of party 0 are the weights where they are prepared or may be;
+    elsewhere those with which ciphertexts cost least, for the other factor is what is encrypted."""
     if a.owner is None or b.owner is None:
         return b.owner is None
-    first = a.owner == WEIGHTS_OWNER
+    first, linear = a.owner == WEIGHTS_OWNER, engine.linear
     choices = {True: product_of(*_turned(a, b), out_bits), False: product_of(a, b, out_bits)}
-    kept = [left for left in (first, not first) if fits(choices[left], engine.linear.noise)]
-    return kept[0] if kept else first
+    fitting = [left for left in (first, not first) if fits(choices[left], linear.noise)]
+    if linear.mode == "ot" or engine.record.wanted is not None or place in linear.prepared or len(fitting) < 2:
+        return fitting[0] if fitting else first
+
+    def cost(left: bool) -> float:
+        kept, further = _kept(engine, choices[left], [place])
+        _, predicted = at_once(choices[left], 1, engine.transfers, linear, otherwise, kept, further)
+        return predicted.bytes if linear.mode == "lattice" else predicted.price
+
+    return min(fitting, key=cost)
 
 
 def convolved(
@@ -98,7 +114,7 @@ def convolved(
         patches = tuple(patches_of(c[:, group * inner : (group + 1) * inner], kernel, size, window) for c in x.share)
         columns = tuple(c[group * each : (group + 1) * each].reshape(each, -1).t() for c in w.share)
         pairs.append((replace(x, share=patches), replace(w, share=columns)))
-    out = _products(engine, pairs, out_bits, otherwise)
+    out = _products(engine, pairs, out_bits, [engine.place.next() for _ in pairs], otherwise)
     if out is None:
         return None
     return (torch.cat([part[0].reshape(count, *size, each) for part in out], 3).permute(0, 3, 1, 2),)
@@ -137,27 +153,35 @@ def patches_of(x: torch.Tensor, kernel: list[int], size: list[int], window: Wind
 
 
 def _products(
-    engine: TwoPartyEngine, pairs: Sequence[tuple[Operand, Operand]], out_bits: int, otherwise: ByTransfers
+    engine: TwoPartyEngine,
+    pairs: Sequence[tuple[Operand, Operand]],
+    out_bits: int,
+    places: Sequence[str],
+    otherwise: ByTransfers,
 ) -> list[Share] | None:
-    """The products of all pairs x [n, k], weights [k, m], which are of one shape; None where transfers make them."""
+    """The products of all pairs x [n, k], weights [k, m], which are of one shape, each at its place; None where
+    transfers make them."""
     product = product_of(*pairs[0], out_bits)
-    places = [engine.place.next() for _ in pairs]
     if engine.record.wanted is not None and product.owner == WEIGHTS_OWNER:
         engine.record.wanted += [
             Wanted(place, current_node().name, product, otherwise, len(pairs), _clear(engine, weights))
             for place, (_, weights) in zip(places, pairs, strict=True)
         ]
-    kept = Kept(engine.record.halves.keys() >= set(places), engine.products.kinds(product.owner))
-    together = of_weights(product, len(pairs))
-    further = candidates(together, engine.transfers, engine.linear)
+    kept, further = _kept(engine, product, places)
     form = form_of(product, places, engine.transfers, engine.linear, otherwise, kept, further)
     engine.note(form)
     if form.name == TRANSFERS:
         return None
     if form.name == WIDE:
         stacked = (_stacked(each) for each in zip(*pairs, strict=True))
-        return [(out,) for out in wide.multiply(engine, together, *stacked)]
+        return [(out,) for out in wide.multiply(engine, of_weights(product, len(pairs)), *stacked)]
     return [_product(engine, form, product, place, *pair) for place, pair in zip(places, pairs, strict=True)]
+
+
+def _kept(engine: TwoPartyEngine, product: Product, places: Sequence[str]) -> tuple[Kept, list[tuple[Form, Predicted]]]:
+    """What the session has kept for such a product at each place, and the further forms of ciphertexts for them."""
+    kept = Kept(engine.record.halves.keys() >= set(places), engine.products.kinds(product.owner))
+    return kept, candidates(of_weights(product, len(places)), engine.transfers, engine.linear)
 
 
 def _product(engine: TwoPartyEngine, form: Form, product: Product, place: str, x: Operand, weights: Operand) -> Share:
