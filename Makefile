@@ -120,8 +120,8 @@ prove-active: build
 sanitize-threads: setup
 	$(BIN)/cmake -S csrc -B build/sanitize-threads -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DPRIVML_TESTS=ON \
 	  -DPRIVML_SANITIZE=thread -DPRIVML_BINDINGS=OFF -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja"
-	$(BIN)/cmake --build build/sanitize-threads -j $(JOBS) --target twopc_tests ot_tests
-	cd build/sanitize-threads && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS) -R 'Lane|Refill|ProductDivision'
+	$(BIN)/cmake --build build/sanitize-threads -j $(JOBS) --target twopc_tests ot_tests lattice_tests
+	cd build/sanitize-threads && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS) -R 'Lane|Refill|ProductDivision|SeveralThreads'
 
 CLANG ?= $(firstword $(foreach name,clang++-19 clang++-16 clang++,$(shell command -v $(name))))
 SECONDS ?= 600

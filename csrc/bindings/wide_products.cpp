@@ -83,8 +83,15 @@ void define_wide_products(py::module_& m) {
   py::class_<twopc::WideSession>(
       m, "WideKeys",
       "What a party keeps for products of shared matrices of any shape: the "
-      "first ones make the keys. One for each channel, used alike by both.")
-      .def(py::init());
+      "first ones make the keys. One for each channel, used alike by both. `threads`: that this "
+      "party answers with.")
+      .def(py::init([](int threads) {
+             expect(threads >= 1, "lattice: answers need a thread");
+             twopc::WideSession session;
+             session.threads = threads;
+             return session;
+           }),
+           "threads"_a = 1);
   m.def("wide_plan", &plan, "keys"_a, "sizes"_a, "x_format"_a, "y_format"_a, "ell"_a,
         "Who encrypts what in x @ y for batch, rows, inner, columns, and what it costs; None where "
         "no parameters serve.");

@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "base/error.h"
+#include "base/parallel.h"
 
 namespace privml::lattice {
 namespace {
@@ -234,13 +235,11 @@ void WideKeys::add_image(int level, Ciphertext& from, Ciphertext& to) const {
 }
 
 WideEvaluator::WideEvaluator(const WideKeys& keys, const WideChoice& choice, const WideShape& shape,
-                             i64 first, crypto::Prg& prg)
-    : keys_(keys), choice_(choice), shape_(shape), prg_(prg), first_(first) {
+                             i64 first, crypto::Prg& prg, int threads)
+    : keys_(keys), choice_(choice), shape_(shape), prg_(prg), first_(first), threads_(threads) {
   expect_fits(choice, shape);
   for (int level = 0; level < shape.levels; ++level)
     monomials_.push_back(keys.ring().monomial(i64{1} << level));
-  for (i64 i = 0; i < std::min(shape.blocks(), kBlocksAtOnce); ++i)
-    factors_.emplace_back(keys.ring().size());
 }
 
 void WideEvaluator::read_part(Bytes upload) {
@@ -278,8 +277,9 @@ i64 WideEvaluator::parts_for(i64 answer) const {
   return last / shape_.columns + 1;
 }
 
-// One column of y in polynomials, times the ciphertexts.
-WideEvaluator::Ciphertext WideEvaluator::output(i64 number, std::span<const u64> y) {
+// One column of y in polynomials, which `factors` hold for a moment, times the ciphertexts.
+WideEvaluator::Ciphertext WideEvaluator::output(i64 number, std::span<const u64> y,
+                                                std::vector<Residues>& factors) const {
   const ResidueRing& ring = keys_.ring();
   const i64 column = number % shape_.columns, whole = number / shape_.columns;
   const i64 product = whole / shape_.parts(), blocks = shape_.blocks();
@@ -296,7 +296,7 @@ WideEvaluator::Ciphertext WideEvaluator::output(i64 number, std::span<const u64>
     for (i64 k = 0; k < width; ++k)
       words[width - 1 - k] =
           y[(product * shape_.inner + block * shape_.gap() + k) * shape_.columns + column];
-    Residues& factor = factors_[by.size()];
+    Residues& factor = factors[by.size()];
     ring.words(words, shape_.levels, factor);
     ring.transform(factor, used);
     by.push_back(&factor);
@@ -314,17 +314,18 @@ WideEvaluator::Ciphertext WideEvaluator::output(i64 number, std::span<const u64>
 // Outputs first, first + stride, ... before `last` in one, at multiples of stride: those at twice
 // the stride first.
 WideEvaluator::Ciphertext WideEvaluator::pack(i64 first, i64 last, i64 stride,
-                                              std::span<const u64> y) {
-  if (stride == shape_.gap()) return output(first, y);
+                                              std::span<const u64> y,
+                                              std::vector<Residues>& factors) const {
+  if (stride == shape_.gap()) return output(first, y, factors);
   const ResidueRing& ring = keys_.ring();
   const int level = std::countr_zero(static_cast<u64>(stride));
-  Ciphertext sum = pack(first, last, 2 * stride, y);
+  Ciphertext sum = pack(first, last, 2 * stride, y, factors);
   if (first + stride >= last) {
     Ciphertext even = sum;
     keys_.add_image(level, even, sum);
     return sum;
   }
-  const Ciphertext odd = pack(first + stride, last, 2 * stride, y);
+  const Ciphertext odd = pack(first + stride, last, 2 * stride, y, factors);
   Ciphertext difference{Residues(ring.size()), Residues(ring.size())};
   ring.combine(odd.c0, monomials_[level], sum.c0, difference.c0);
   ring.combine(odd.c1, monomials_[level], sum.c1, difference.c1);
@@ -332,32 +333,46 @@ WideEvaluator::Ciphertext WideEvaluator::pack(i64 first, i64 last, i64 stride,
   return sum;
 }
 
-void WideEvaluator::answer(i64 number, std::span<const u64> y, MutableBytes out,
+void WideEvaluator::answer(i64 first, std::span<const u64> y, MutableBytes out,
                            std::span<Torus> sums) {
-  expect(number >= 0 && number < shape_.answers() && parts_for(number) <= read_ &&
+  const i64 each = wide_answer_bytes(choice_), count = std::ssize(out) / each;
+  expect(first >= 0 && count >= 1 && count * each == std::ssize(out) &&
+             first + count <= shape_.answers() && parts_for(first + count - 1) <= read_ &&
              std::ssize(y) == shape_.batch * shape_.inner * shape_.columns &&
              std::ssize(sums) == shape_.batch * shape_.rows * shape_.columns,
          "lattice: the answers' shapes do not fit");
+  std::vector<Blinding> blindings;
+  for (i64 i = 0; i < count; ++i) {
+    Blinding& next = blindings.emplace_back(Small(shape_.n), Small(shape_.n));
+    sample_ternary(prg_, next.u);
+    sample_error(prg_, next.error);
+  }
+  in_parallel(count, 1, threads_, [&](i64 from, i64 number) {
+    for (i64 i = from; i < from + number; ++i)
+      answer_one(first + i, y, blindings[i], out.subspan(i * each, each), sums);
+  });
+  const i64 next = (first + count) * shape_.gap();
+  parts_.erase(parts_.begin(), parts_.lower_bound(next / shape_.columns));
+}
+
+void WideEvaluator::answer_one(i64 number, std::span<const u64> y, const Blinding& blinding,
+                               MutableBytes out, std::span<Torus> sums) const {
   const ResidueRing& ring = keys_.ring();
   const i64 first = number * shape_.gap();
-  auto [c0, c1] = pack(first, std::min(first + shape_.gap(), shape_.outputs()), 1, y);
-  Small u(ring.n()), error(ring.n());
-  sample_ternary(prg_, u);
-  sample_error(prg_, error);
-  const Residues blinding = transformed(ring, ring.of_small(u));
-  const Residues *const by[] = {&blinding}, *const p0[] = {&keys_.p0()},
-                        *const p1[] = {&keys_.p1()};
+  std::vector<Residues> factors(std::min(shape_.blocks(), kBlocksAtOnce), Residues(ring.size()));
+  auto [c0, c1] = pack(first, std::min(first + shape_.gap(), shape_.outputs()), 1, y, factors);
+  const Residues u = transformed(ring, ring.of_small(blinding.u));
+  const Residues *const by[] = {&u}, *const p0[] = {&keys_.p0()}, *const p1[] = {&keys_.p1()};
   ring.add_products(p0, by, false, c0);
   ring.add_products(p1, by, false, c1);
   ring.restore(c0);
   ring.restore(c1);
-  ring.add_small(error, c1);
+  ring.add_small(blinding.error, c1);
   TorusVector half = ring.to_torus(c1);
   for (Torus& x : half) x = rounded(x, choice_.answer_bits);
   write_torus(half, choice_.answer_bits, out);
   const TorusVector share = ring.to_torus(c0);
   in_places(shape_, number, [&](i64 at, i64 output) { sums[output] = sums[output] + share[at]; });
-  parts_.erase(parts_.begin(), parts_.lower_bound((first + shape_.gap()) / shape_.columns));
 }
 
 }  // namespace privml::lattice

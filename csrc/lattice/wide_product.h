@@ -127,31 +127,38 @@ class WideKeys {
 // after another; an answer forgets those that it is the last to need.
 class WideEvaluator {
  public:
-  // keys and prg must outlive the object.
+  // keys and prg must outlive the object. Answers of one call are made by up to `threads` threads.
   WideEvaluator(const WideKeys& keys, const WideChoice& choice, const WideShape& shape, i64 first,
-                crypto::Prg& prg);
+                crypto::Prg& prg, int threads = 1);
   // The next part, of wide_part_bytes() of what write_upload() wrote, else ProtocolError.
   void read_part(Bytes upload);
   i64 parts_read() const { return read_; }
   i64 parts_for(i64 answer) const;  // that must have been read
-  // c1 of the next answer, `number`, to `out`; c0 is added to sums at the places of its outputs. y:
-  // batch x inner x columns words in two's complement; sums: batch x rows x columns.
-  void answer(i64 number, std::span<const u64> y, MutableBytes out, std::span<Torus> sums);
+  // c1 of the next answers, from number `first` on, to `out`, as many as fill it; c0 is added to
+  // sums at the places of their outputs. y: batch x inner x columns words in two's complement;
+  // sums: batch x rows x columns.
+  void answer(i64 first, std::span<const u64> y, MutableBytes out, std::span<Torus> sums);
 
  private:
   using Ciphertext = WideKeys::Ciphertext;
-  Ciphertext output(i64 number, std::span<const u64> y);
-  Ciphertext pack(i64 first, i64 last, i64 stride, std::span<const u64> y);
+  struct Blinding {
+    Small u, error;
+  };
+  void answer_one(i64 number, std::span<const u64> y, const Blinding& blinding, MutableBytes out,
+                  std::span<Torus> sums) const;
+  Ciphertext output(i64 number, std::span<const u64> y, std::vector<Residues>& factors) const;
+  Ciphertext pack(i64 first, i64 last, i64 stride, std::span<const u64> y,
+                  std::vector<Residues>& factors) const;
 
   const WideKeys& keys_;
   WideChoice choice_;
   WideShape shape_;
   crypto::Prg& prg_;
   i64 first_, read_ = 0;  // the first ciphertext's number; parts
+  int threads_;
   // Of a part, by block: ciphertexts shifted so that outputs come to the right place.
   std::map<i64, std::vector<Ciphertext>> parts_;
   std::vector<Residues> monomials_;  // X^(2^level)
-  std::vector<Residues> factors_;    // of columns of y, for a moment
 };
 
 }  // namespace privml::lattice

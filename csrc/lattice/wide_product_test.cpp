@@ -126,6 +126,46 @@ TEST(WideProduct, ExactForEveryGapAndManyShapes) {
   }
 }
 
+TEST(WideProduct, AnswersOfOneCallAreThoseOfSeveralThreads) {
+  const WideSet& set = kWideSets[1];
+  const SwitchingLevels kept = SwitchingLevels{}.with(4);
+  Session session(set, kept);
+  const WideShape shape = placed({0, 3, 300, 40, 31, 4}, set);
+  const auto choice = choose_wide(set, bounds(shape, 24, kept));
+  ASSERT_TRUE(choice && shape.parts() == 2 && shape.answers() == 12);
+  const auto x = words(Values::random, shape.batch * shape.rows * shape.inner, 24, 1);
+  const auto y = words(Values::random, shape.batch * shape.inner * shape.columns, 24, 2);
+  std::vector<u8> upload(wide_upload_bytes(*choice, shape));
+  session.key.write_upload(*choice, shape, 0, x, upload);
+  const i64 each = wide_answer_bytes(*choice);
+  const auto answered = [&](i64 together, int threads) {
+    crypto::Prg prg({3, 3});
+    WideEvaluator evaluator(session.keys, *choice, shape, 0, prg, threads);
+    std::vector<u8> out(shape.answers() * each);
+    std::vector<Torus> sums(shape.batch * shape.rows * shape.columns);
+    i64 read = 0;
+    for (i64 i = 0; i < shape.answers(); i += together) {
+      const i64 count = std::min(together, shape.answers() - i);
+      while (evaluator.parts_read() < evaluator.parts_for(i + count - 1)) {
+        const i64 bytes = wide_part_bytes(*choice, shape, evaluator.parts_read() % shape.parts());
+        evaluator.read_part(std::span(upload).subspan(read, bytes));
+        read += bytes;
+      }
+      evaluator.answer(i, y, std::span(out).subspan(i * each, count * each), sums);
+    }
+    return std::pair{out, sums};
+  };
+  const auto [bytes, sums] = answered(1, 1);
+  for (const auto& [together, threads] : {std::pair<i64, int>{5, 1}, {5, 3}, {12, 4}}) {
+    const auto [others, other_sums] = answered(together, threads);
+    EXPECT_EQ(others, bytes) << together;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      const Torus difference = other_sums[i] - sums[i];
+      ASSERT_TRUE(difference.high == 0 && difference.middle == 0 && difference.low == 0) << i;
+    }
+  }
+}
+
 // The bound is one of a tail, so that the largest of some thousand noises stays well below.
 TEST(WideProduct, NoiseOfExtremeValuesStaysBelowItsBound) {
   for (const auto& [number, ring_bits] : {std::pair{0, 32}, {1, 36}, {2, 44}, {2, 48}, {3, 64}}) {

@@ -197,9 +197,9 @@ class Convolution:
 
 class WideKeys:
     """
-    What a party keeps for products of shared matrices of any shape: the first ones make the keys. One for each channel, used alike by both.
+    What a party keeps for products of shared matrices of any shape: the first ones make the keys. One for each channel, used alike by both. `threads`: that this party answers with.
     """
-    def __init__(self) -> None: ...
+    def __init__(self, threads: int = 1) -> None: ...
 
 def addition_formula(
     session: privml._core.TwoPartySession,

@@ -210,19 +210,23 @@ void read_keys(ot::Party& party, WideSession& session, const WideSide& side,
 void answer_term(ot::Party& party, WideSession& session, const WideSide& side, const WideTerm& term,
                  i64 first, std::span<const u64> y, std::span<lattice::Torus> sums) {
   const lattice::WideKeys& keys = *session.keys[1 - party.rank][side.set].keys;
-  lattice::WideEvaluator evaluator(keys, side.choice, term.shape, first, *session.prg);
+  lattice::WideEvaluator evaluator(keys, side.choice, term.shape, first, *session.prg,
+                                   session.threads);
   TorusVector outputs(sums.size());
   std::ranges::fill(outputs, lattice::Torus{});
-  std::vector<u8> wire, answer(lattice::wide_answer_bytes(side.choice));
-  for (i64 i = 0; i < term.shape.answers(); ++i) {
-    while (evaluator.parts_read() < evaluator.parts_for(i)) {
+  std::vector<u8> wire, answers;
+  const i64 each = lattice::wide_answer_bytes(side.choice);
+  for (i64 i = 0; i < term.shape.answers(); i += session.threads) {
+    const i64 count = std::min<i64>(session.threads, term.shape.answers() - i);
+    while (evaluator.parts_read() < evaluator.parts_for(i + count - 1)) {
       const i64 part = evaluator.parts_read() % term.shape.parts();
       wire.resize(lattice::wide_part_bytes(side.choice, term.shape, part));
       party.channel.read(wire);
       evaluator.read_part(wire);
     }
-    evaluator.answer(i, y, answer, outputs);
-    party.channel.write(answer);
+    answers.resize(count * each);
+    evaluator.answer(i, y, answers, outputs);
+    party.channel.write(answers);
     party.channel.flush();
   }
   add_outputs(term, outputs, sums);

@@ -40,6 +40,7 @@ struct WideSession {
     std::unique_ptr<lattice::WideKeyOwner> owner = nullptr;  // at the party that encrypts
     std::unique_ptr<lattice::WideKeys> keys = nullptr;       // at the other party
   };
+  int threads = 1;                        // that answers are made by; each party has its own number
   std::array<WideKeyStates, 2> states{};  // by the party that encrypts
   bool agreed = false;
   // Since the first product:

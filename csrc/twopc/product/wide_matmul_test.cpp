@@ -52,6 +52,7 @@ void expect_products(const std::vector<WideProduct>& products, const std::vector
   const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
     WideSession session;
+    session.threads = 1 + r;  // each party's own affair
     for (size_t i = 0; i < products.size(); ++i) {
       const auto& [batch, shape, x, y, ell] = products[i];
       outs[i][r].resize(batch * shape.rows * shape.columns);

@@ -435,7 +435,9 @@ class Record:
 
     def lane(self, index: int) -> Lane:
         with self._lock:
-            return self.of_lanes.setdefault(index, Lane(MOST_KEPT // self.lanes))
+            if index not in self.of_lanes:
+                self.of_lanes[index] = Lane(MOST_KEPT // self.lanes, wide=_core.twopc.WideKeys(self.lanes))
+            return self.of_lanes[index]
 
     def note(self, lane: int, form: Form) -> None:
         with self._lock:
