@@ -348,12 +348,13 @@ void define_lattice_products(py::module_& m) {
   py::class_<twopc::PackingKeys>(
       m, "PackingKeys",
       "What a party keeps for packed products with weights of one owner: the "
-      "first one makes it.")
-      .def(py::init([](int owner, int set) {
+      "first one makes it. `threads`: that the owner answers with.")
+      .def(py::init([](int owner, int set, int threads) {
              expect(owner == 0 || owner == 1, "weights are owned by party 0 or 1");
-             return twopc::PackingKeys{owner, switching_set(set)};
+             expect(threads >= 1, "lattice: answers need a thread");
+             return twopc::PackingKeys{owner, switching_set(set), threads};
            }),
-           "owner"_a, "set"_a = 0)
+           "owner"_a, "set"_a = 0, "threads"_a = 1)
       .def_readonly("owner", &twopc::PackingKeys::owner)
       .def_readonly("products", &twopc::PackingKeys::products)
       .def_property_readonly(

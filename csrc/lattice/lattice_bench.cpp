@@ -137,8 +137,8 @@ void packed(i64 rows, i64 inner, i64 outputs, int ring_bits, const SwitchingSet&
   std::vector<u8> answers(bytes);
   std::vector<u64> share(outputs * rows);
   const double took = microseconds(1, [&] {
-    const PackedEvaluator evaluator(switching, choice, shape, {}, upload, prg);
-    evaluator.answer({weights, 0, outputs, largest}, answers, share);
+    const PackedEvaluator evaluator(switching, choice, shape, {}, upload);
+    evaluator.answer({weights, 0, outputs, largest}, prg, answers, share);
   });
   const i64 switched = switched_digits(set, levels, outputs);
   std::printf("packed, %3ld rows, gap %3ld, keys %7ld  %8.1f us, %6ld digits switched\n",

@@ -348,13 +348,11 @@ void SwitchingKeys::add_switched(int level, WordsView a0, WordsView a1, WordsOut
 }
 
 PackedEvaluator::PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& choice,
-                                 const PackedShape& shape, MessageNumber first, Bytes uploads,
-                                 crypto::Prg& prg)
+                                 const PackedShape& shape, MessageNumber first, Bytes uploads)
     : keys_(keys),
       choice_(choice),
       shape_(shape),
       messages_(std::ssize(uploads) / packed_upload_bytes(choice, shape)),
-      prg_(prg),
       c0_(messages_ * shape.rows * shape.positions) {
   expect_fits(choice, shape);
   const i64 each = packed_upload_bytes(choice, shape), rows = shape.rows * shape.positions;
@@ -378,7 +376,7 @@ PackedEvaluator::PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& 
   }
 }
 
-void PackedEvaluator::answer(const WeightRows& weights, MutableBytes out,
+void PackedEvaluator::answer(const WeightRows& weights, crypto::Prg& prg, MutableBytes out,
                              std::span<u64> share) const {
   const i64 gap = choice_.gap(), count = shape_.count();
   expect(weights.first % gap == 0 && std::ssize(weights.words) == weights.rows * shape_.inner() &&
@@ -409,7 +407,8 @@ void PackedEvaluator::answer(const WeightRows& weights, MutableBytes out,
         }
         copy(c1[i].view().part(o * kN, kN), one.c1.output());
       }
-      finish(pack(parts, 0, 1, space), outputs, out.first(bytes), share.first(outputs * count));
+      finish(pack(parts, 0, 1, space), outputs, prg, out.first(bytes),
+             share.first(outputs * count));
       out = out.subspan(bytes);
       share = share.subspan(outputs * count);
     }
@@ -507,11 +506,11 @@ void PackedEvaluator::multiply_publics(const WeightRows& weights, i64 message,
   });
 }
 
-void PackedEvaluator::finish(Ciphertext packed, i64 outputs, MutableBytes out,
+void PackedEvaluator::finish(Ciphertext packed, i64 outputs, crypto::Prg& prg, MutableBytes out,
                              std::span<u64> share) const {
-  const Small u = sample_secret(prg_, kN, kN);
+  const Small u = sample_secret(prg, kN, kN);
   Small error(kN);
-  sample_error(prg_, error);
+  sample_error(prg, error);
   const Transformed blinding = keys_.ring().transform(u);
   keys_.ring().add_product(keys_.p0(), blinding, packed.c0.output());
   keys_.ring().add_product(keys_.p1(), blinding, packed.c1.output());
@@ -524,7 +523,7 @@ void PackedEvaluator::finish(Ciphertext packed, i64 outputs, MutableBytes out,
       wanted.low[o * count + p] = packed.c0.low[shape_.places[p] * gap + o];
     }
   const i64 first = packed_bytes(outputs * count, choice_.columns.masked_bits());
-  write_masked(choice_.columns, wanted.view(), prg_, out.first(first), share);
+  write_masked(choice_.columns, wanted.view(), prg, out.first(first), share);
   write_rounded(choice_.columns, packed.c1.view(), out.subspan(first));
 }
 

@@ -115,11 +115,13 @@ class PackedEvaluator {
   // `uploads` as write_packed() wrote them for messages `first` and those after it, else
   // ProtocolError; all references must outlive the object.
   PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& choice, const PackedShape& shape,
-                  MessageNumber first, Bytes uploads, crypto::Prg& prg);
+                  MessageNumber first, Bytes uploads);
   i64 messages() const { return messages_; }
-  // The answers to some outputs, 2^levels in each, of every message, and this party's shares:
-  // outputs x places for each answer. The first output is a multiple of 2^levels.
-  void answer(const WeightRows& weights, MutableBytes out, std::span<u64> share) const;
+  // The answers to some outputs, 2^levels in each, of every message, re-randomised and masked by
+  // `prg`, and this party's shares: outputs x places for each answer. The first output is a
+  // multiple of 2^levels. Threads may answer at the same time.
+  void answer(const WeightRows& weights, crypto::Prg& prg, MutableBytes out,
+              std::span<u64> share) const;
 
  private:
   struct Ciphertext {
@@ -128,7 +130,8 @@ class PackedEvaluator {
   void sum_at_places(const WeightRows& weights, i64 message, WordsOutput c0) const;
   void add_transformed(const WeightRows& weights, std::span<Words> c1) const;
   void multiply_publics(const WeightRows& weights, i64 message, WordsOutput c1) const;
-  void finish(Ciphertext packed, i64 outputs, MutableBytes out, std::span<u64> share) const;
+  void finish(Ciphertext packed, i64 outputs, crypto::Prg& prg, MutableBytes out,
+              std::span<u64> share) const;
   Ciphertext pack(std::span<Ciphertext> outputs, i64 first, i64 stride,
                   SwitchingKeys::Space& space) const;
 
@@ -136,7 +139,6 @@ class PackedEvaluator {
   const PackedChoice& choice_;
   const PackedShape& shape_;
   i64 messages_;
-  crypto::Prg& prg_;
   Words c0_;                              // messages x rows x positions
   std::vector<Words> c1_;                 // of all ciphertexts of a message, for each message,
   std::vector<Transformed> transformed_;  // or their transforms, times X^-span_of(...)

@@ -45,15 +45,15 @@ Outcome run(const PackedChoice& choice, const Case& size, int weight_bits, bool 
   Outcome outcome;
   for (const i64 product : {0, 1}) {
     write_packed(key, digest, choice, shape, {product, 0}, lying, upload);
-    const PackedEvaluator evaluator(switching, choice, shape, {product, 0}, upload, owner);
+    const PackedEvaluator evaluator(switching, choice, shape, {product, 0}, upload);
     const i64 gap = choice.gap();
     for (i64 first = 0; first < outputs; first += gap) {
       const i64 count = std::min(gap, outputs - first);
       std::vector<u8> answer(packed_answer_bytes(choice, shape, count));
       std::vector<u64> mine(count * rows), theirs(count * rows);
       evaluator.answer(
-          {std::span(weights).subspan(first * inner, count * inner), first, count, largest}, answer,
-          theirs);
+          {std::span(weights).subspan(first * inner, count * inner), first, count, largest}, owner,
+          answer, theirs);
       read_packed(key, choice, shape, answer, mine);
       for (i64 m = 0; m < rows; ++m)
         for (i64 i = 0; i < count; ++i) {
@@ -184,11 +184,11 @@ TEST(Packed, MalformedMessagesAreRefused) {
   write_switching_keys(key, digest, set, keys);
   EXPECT_THROW(SwitchingKeys(digest, kSwitchingSets[2], keys), ProtocolError);
   const SwitchingKeys switching(digest, set, keys);
-  EXPECT_THROW(PackedEvaluator(switching, choice, shape, {}, Bytes(upload).first(1), prg),
+  EXPECT_THROW(PackedEvaluator(switching, choice, shape, {}, Bytes(upload).first(1)),
                ProtocolError);
   upload.push_back(0);
-  EXPECT_THROW(PackedEvaluator(switching, choice, shape, {}, upload, prg), ProtocolError);
-  EXPECT_THROW(PackedEvaluator(switching, choice, matrix_product(2000, 3, 2, 128), {}, upload, prg),
+  EXPECT_THROW(PackedEvaluator(switching, choice, shape, {}, upload), ProtocolError);
+  EXPECT_THROW(PackedEvaluator(switching, choice, matrix_product(2000, 3, 2, 128), {}, upload),
                InvalidArgument);
   std::vector<u64> share(4);
   EXPECT_THROW(read_packed(key, choice, shape, upload, share), ProtocolError);

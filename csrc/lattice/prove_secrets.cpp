@@ -92,12 +92,12 @@ void packed() {
     const SwitchingKeys switching(digest, set, keys);
     write_packed(key, digest, choice, shape, {0, 0}, factors.message, upload);
     publish(upload);
-    const PackedEvaluator evaluator(switching, choice, shape, {0, 0}, upload, owner);
+    const PackedEvaluator evaluator(switching, choice, shape, {0, 0}, upload);
     const i64 gap = choice.gap();
     std::vector<u8> answer(packed_answer_bytes(choice, shape, gap));
     std::vector<u64> share(gap * kRows), mine(gap * kRows);
     const auto weights = std::span(factors.weights).first(gap * inner);
-    evaluator.answer({weights, 0, gap, 128}, answer, share);
+    evaluator.answer({weights, 0, gap, 128}, owner, answer, share);
     publish(answer);
     read_packed(key, choice, shape, answer, mine);
   }

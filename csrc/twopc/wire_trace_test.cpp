@@ -230,7 +230,7 @@ TEST(WireTrace, PackedProducts) {
                 packed_matmul(p, keys, {kShared, kWidth}, x, {0, 8, true}, w, {10, 10, 3}, kWidth,
                               out);
             }),
-            "606bea7cb58a5654");
+            "37e410cdaa50de2b");
 }
 
 TEST(WireTrace, LatticeConvolutions) {
@@ -244,7 +244,7 @@ TEST(WireTrace, LatticeConvolutions) {
               prepared_convolution(p, prepare_convolution(p, keys, use), {kShared, kWidth}, x, use,
                                    out);
             }),
-            "265422c9254fd836");
+            "5cbeb26156afebd9");
 }
 
 TEST(WireTrace, WideProducts) {

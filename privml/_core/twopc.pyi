@@ -145,9 +145,9 @@ class ProductHalves:
 
 class PackingKeys:
     """
-    What a party keeps for packed products with weights of one owner: the first one makes it.
+    What a party keeps for packed products with weights of one owner: the first one makes it. `threads`: that the owner answers with.
     """
-    def __init__(self, owner: int, set: int = 0) -> None: ...
+    def __init__(self, owner: int, set: int = 0, threads: int = 1) -> None: ...
     @property
     def beginning_bytes(self) -> int:
         """

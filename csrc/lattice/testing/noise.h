@@ -111,8 +111,8 @@ inline void measure_packed(const PackedChoice& choice, const ProductBounds& boun
   const std::vector<u64> expected(gap * rows, static_cast<u64>(bounds.inner) * bounds.weight);
   for (i64 i = 0; i < messages; ++i) {
     write_packed(key, digest, shown, shape, {i, 0}, message, upload);
-    const PackedEvaluator evaluator(switching, shown, shape, {i, 0}, upload, owner);
-    evaluator.answer({weights, 0, gap, bounds.weight}, answer, theirs);
+    const PackedEvaluator evaluator(switching, shown, shape, {i, 0}, upload);
+    evaluator.answer({weights, 0, gap, bounds.weight}, owner, answer, theirs);
     read_packed(key, shown, shape, answer, mine);
     add_noises(shown.columns, choice.columns.dropped, mine, theirs, expected, sum);
   }

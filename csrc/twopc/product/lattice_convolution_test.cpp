@@ -63,7 +63,7 @@ void expect_convolutions(int owner, const lattice::SwitchingSet& set,
   }
   const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
-    PackingKeys keys{owner, set};
+    PackingKeys keys{owner, set, 1 + r};
     for (size_t i = 0; i < cases.size(); ++i) {
       const KernelUse use = use_of(cases[i], kernels[i][r]);
       out[r].emplace_back(cases[i].shape.out_count());

@@ -46,7 +46,7 @@ void expect_products(int owner, int set, const std::vector<Product>& products,
   }
   const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
-    PackingKeys keys{owner, lattice::kSwitchingSets[set]};
+    PackingKeys keys{owner, lattice::kSwitchingSets[set], 1 + 2 * r};
     for (size_t i = 0; i < products.size(); ++i) {
       const Product& p = products[i];
       out[r].emplace_back(p.shape.rows * p.shape.columns);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/error.h"
+#include "base/parallel.h"
 #include "twopc/product/agreement.h"
 #include "twopc/product/last_bit.h"
 
@@ -119,31 +120,48 @@ void compute_as_owner(ot::Party& party, PackingKeys& keys, const PackedProduct& 
     throw ProtocolError("lattice: the peer's ciphertexts belong to another product");
   // All of them before the first answer, for the client sends all before it reads.
   const i64 each = lattice::packed_upload_bytes(choice, shape);
-  std::vector<u8> uploads(messages * each), wire;
+  std::vector<u8> uploads(messages * each);
   party.channel.read(uploads);
   const i64 gap = choice.gap(), inner = shape.inner(), places = shape.count();
   const i64 results = results_of(product);
   const i64 at_once = std::max(kOutputsAtOnce / gap, i64{1}) * gap;
-  WipedVector<u64> mine;
+  const i64 ranges = ceil_div(shape.outputs, at_once);
+  struct Range {
+    i64 first, count;  // outputs
+    crypto::Prg prg;   // its own, so that threads do not change what is drawn
+    std::vector<u8> answers;
+    WipedVector<u64> share;
+  };
   in_parts(product, [&](i64 first_message, i64 of_part) {
     const lattice::PackedEvaluator evaluator(
         *keys.switching, choice, shape, {number, first_message},
-        Bytes(uploads).subspan(first_message * each, of_part * each), *keys.prg);
-    for (i64 first = 0; first < shape.outputs; first += at_once) {
-      const i64 count = std::min(at_once, shape.outputs - first);
-      wire.resize(of_part * answers_bytes(product, count));
-      mine.resize(of_part * count * places);
-      evaluator.answer({weights.subspan(first * inner, count * inner), first, count, shape.largest},
-                       wire, mine);
-      party.channel.write(wire);
+        Bytes(uploads).subspan(first_message * each, of_part * each));
+    for (i64 begin = 0; begin < ranges; begin += keys.threads) {
+      std::vector<Range> together;
+      for (i64 r = begin; r < std::min(begin + keys.threads, ranges); ++r) {
+        const i64 first = r * at_once, count = std::min(at_once, shape.outputs - first);
+        together.push_back({first, count, crypto::Prg(keys.prg->next_block()),
+                            std::vector<u8>(of_part * answers_bytes(product, count)),
+                            WipedVector<u64>(of_part * count * places)});
+      }
+      in_parallel(std::ssize(together), 1, keys.threads, [&](i64 from, i64 several) {
+        for (Range& range : std::span(together).subspan(from, several))
+          evaluator.answer({weights.subspan(range.first * inner, range.count * inner), range.first,
+                            range.count, shape.largest},
+                           range.prg, range.answers, range.share);
+      });
+      for (const Range& range : together) {
+        party.channel.write(range.answers);
+        auto next = range.share.begin();
+        const i64 end = range.first + range.count;
+        for (i64 of = range.first; of < end; of += gap)
+          for (i64 i = first_message; i < first_message + of_part; ++i) {
+            const i64 size = std::min(gap, end - of) * places;
+            std::copy_n(next, size, share.begin() + i * results + of * places);
+            next += size;
+          }
+      }
       party.channel.flush();
-      auto next = mine.begin();
-      for (i64 of = first; of < first + count; of += gap)
-        for (i64 i = first_message; i < first_message + of_part; ++i) {
-          const i64 size = std::min(gap, first + count - of) * places;
-          std::copy_n(next, size, share.begin() + i * results + of * places);
-          next += size;
-        }
     }
   });
 }

@@ -32,6 +32,7 @@ namespace privml::twopc {
 struct PackingKeys {
   int owner = 0;  // of the weights
   lattice::SwitchingSet set = lattice::kSwitchingSets[0];
+  int threads = 1;   // that the owner answers with
   i64 products = 0;  // so far
   // Since the first product, and made anew after lattice::kMostPackedProducts:
   lattice::Digest digest{};

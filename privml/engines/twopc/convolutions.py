@@ -207,8 +207,7 @@ def by_keys(
 
 
 def keys_of(engine: TwoPartyEngine, convolution: Convolution, kind: int) -> Any:
-    name = convolution.owner, kind
-    return engine.products.keys.setdefault(name, _core.twopc.PackingKeys(*name))
+    return engine.products.packing(convolution.owner, kind)
 
 
 # ---- prepared

@@ -403,13 +403,21 @@ MOST_KEPT, LARGEST_KEPT = 1 << 28, 1 << 25
 @dataclass(slots=True)
 class Lane:
     """What the products of one lane have in common, which both parties make in one order: ``keys``, by owner and kind,
-    the memory for further ``halves``, in bytes, and the keys of ``wide`` products; ``computing``: predicted seconds on
-    their ciphertexts."""
+    the memory for further ``halves``, in bytes, and the keys of ``wide`` products; ``threads``: that this party
+    computes on ciphertexts with; ``computing``: predicted seconds on them."""
 
     halves: int
+    threads: int
     keys: dict[tuple[int, int], Any] = field(default_factory=dict)
-    wide: Any = field(default_factory=_core.twopc.WideKeys)
+    wide: Any = field(init=False)
     computing: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.wide = _core.twopc.WideKeys(self.threads)
+
+    def packing(self, owner: int, kind: int) -> Any:
+        """The keys of that kind for products with weights of ``owner``."""
+        return self.keys.setdefault((owner, kind), _core.twopc.PackingKeys(owner, kind, self.threads))
 
     def kinds(self, owner: int) -> frozenset[int]:
         """Of the keys that are there."""
@@ -435,9 +443,7 @@ class Record:
 
     def lane(self, index: int) -> Lane:
         with self._lock:
-            if index not in self.of_lanes:
-                self.of_lanes[index] = Lane(MOST_KEPT // self.lanes, wide=_core.twopc.WideKeys(self.lanes))
-            return self.of_lanes[index]
+            return self.of_lanes.setdefault(index, Lane(MOST_KEPT // self.lanes, self.lanes))
 
     def note(self, lane: int, form: Form) -> None:
         with self._lock:

@@ -192,8 +192,7 @@ def _product(engine: TwoPartyEngine, form: Form, product: Product, place: str, x
         prepared = _shape(product, engine.rank, linear.noise) if session.metering else engine.record.take(place)
         return (tensor(session, multiply(session, prepared, product, values, kernel)),)
     if form.name == PACKED:
-        name = product.owner, form.keys
-        keys = engine.products.keys.setdefault(name, _core.twopc.PackingKeys(*name))
+        keys = engine.products.packing(product.owner, form.keys)
         return (tensor(session, pack(session, keys, product, values, kernel)),)
     halves = engine.record.halves.get(place)
     if halves is None and _keeps(engine, product, place):
