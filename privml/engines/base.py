@@ -322,6 +322,11 @@ class Engine(abc.ABC):
     def logical_or(self, a: Share, b: Share) -> Share:
         return self.xor(self.xor(a, b), self.logical_and(a, b))
 
+    # ---- hints
+    def keep(self, share: Share) -> None:
+        """Nothing writes to this share of an input any more."""
+        return None
+
     # ---- defaults that engines override when they do better
     def relu(self, a: Share, bits: int) -> tuple[Share, Share]:
         """(max(a, 0), Boolean share of [a >= 0])."""

@@ -54,6 +54,10 @@ class JointEngine(SharedEngine):
         for engine, own in zip(self.engines, clock, strict=True):
             engine.advance(own)
 
+    def keep(self, share: Share) -> None:
+        for call in self._calls("keep", share):
+            call()
+
     def composed(self, name: str, through: Engine, *args: Any) -> Any:
         return self.engines[0].composed(name, through, *args)
 

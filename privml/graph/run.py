@@ -231,6 +231,7 @@ def share_attributes(
                 shared = _share(node, values.get(node.target), shape_of(node), owner, session)
         except InvalidInput as error:
             raise InvalidInput(f"weight {node.target!r}: {error}") from None
+        session.engine.keep(shared.share)
         result[node.target] = shared
         if kept is not None:
             kept[node.target] = shared

@@ -12,6 +12,7 @@ import torch
 
 import privml
 from privml import _core
+from privml.engines.base import Operand
 from privml.engines.shares import Promise
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.links import DEALER, Links, Message
@@ -66,6 +67,37 @@ def test_quotients_by_powers_of_two_are_exact(truncation):
         wanted = torch.div(x, divisor, rounding_mode="floor")
         assert torch.equal(made.reveal(made.divide_public(a, 64, divisor), 64), wanted)
     made.close()
+
+
+@pytest.mark.parametrize("owner", [0, 1])
+def test_products_with_a_share_that_stays(owner):
+    """As with any other; the party that has no part of its mask knows that, of views too, and of nothing else."""
+    made = threepc.create(deadline=20.0)
+    x, w = torch.randint(-100, 100, (2, 5)), torch.randint(-100, 100, (3, 5))
+    a, b = made.input(x, x.shape, 1 - owner, 32), made.input(w, w.shape, owner, 32)
+    made.keep(b)
+    turned, party = tuple(c.t() for c in b), made.engines[1 - owner].party
+    of_mask = 2 * (1 - owner) + 1
+    assert party.is_unmasked(turned[of_mask])
+    assert not any(party.is_unmasked(c) for c in (*a, b[of_mask - 1], b[of_mask].clone()))
+    for left, right, wanted in ((a, turned, x @ w.t()), (b, tuple(c.t() for c in a), w @ x.t())):
+        found = made.matmul(Operand(left, 32), Operand(right, 32), 32)
+        assert torch.equal(made.reveal(found, 32), wanted)
+    del b, turned, left, right
+    gc.collect()
+    others = [torch.zeros(3, 5, dtype=torch.int64) for _ in range(100)]
+    assert not any(party.is_unmasked(each) for each in others)
+    made.close()
+
+
+def test_products_with_shares_that_were_written_to(session):
+    x, y = (privml.share(torch.randn(4, 4), owner=1) for _ in range(2))
+    written = [privml.share(torch.randn(4, 4), owner=0) for _ in range(3)]
+    written[0].copy_(y)
+    written[1].t().sub_(y)
+    written[2][1].mul_(y[0])
+    for w in written:
+        torch.testing.assert_close(privml.reveal(x @ w), privml.reveal(x) @ privml.reveal(w), atol=1e-3, rtol=0)
 
 
 def test_a_refused_comparison_leaves_the_streams_together():

@@ -17,7 +17,7 @@ from privml.spec import SessionSpec
 
 # What is no operation on shares, or the same for every engine.
 APART = {
-    "advance", "claim", "clock", "composed", "computes_whole", "finish", "follow", "knows", "lane", "no_floats",
+    "advance", "claim", "clock", "composed", "computes_whole", "finish", "follow", "keep", "knows", "lane", "no_floats",
     "owned", "reduce", "refresh", "reserve", "set_tags", "together", "twin", "with_half",
 }  # fmt: skip
 

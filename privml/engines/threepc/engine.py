@@ -99,6 +99,10 @@ class ThreePartyEngine(SharedEngine):
     def input_bits(self, value: torch.Tensor | None, shape: Sequence[int], owner: int) -> Share:
         return products.enter_bits(self.party, self._mine(value, shape, owner, torch.uint8), tuple(shape), owner)
 
+    def keep(self, share: Share) -> None:
+        for component in share:
+            self.party.keep_unmasked(component)
+
     def _mine(self, value: Any, shape: Sequence[int], owner: int, dtype: torch.dtype) -> torch.Tensor | None:
         if self.rank != owner:
             return None

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from privml.engines.base import Share
 from privml.engines.shape_tensor import ShapeTensor
@@ -55,6 +56,8 @@ class Party:
         self.weights: Any = None  # see ``stored.KeptWeights``
         self._worker = ThreadPoolExecutor(1, "dealer") if self.deals and not self.metering else None
         self._queued: list[Future[Any]] = []
+        # Place of a storage of zeros -> what keeps another storage from that place.
+        self._zeros: dict[int, StorageWeakRef] = {}
 
     def close(self) -> None:
         self.links.close()
@@ -75,6 +78,27 @@ class Party:
         if self.device.type != "cpu":
             return torch.zeros(tuple(shape), dtype=dtype, device=self.device)
         return torch.from_numpy(np.zeros(tuple(shape), np.uint8 if dtype is torch.uint8 else np.int64))
+
+    def unmasked(self, shape: Sequence[int], dtype: torch.dtype = torch.int64) -> torch.Tensor:
+        """This party's part of a mask that the other computing party has as a whole: zeros, for ``keep_unmasked``."""
+        zeros = self.nothing(shape, dtype)
+        if not self.counts_only:
+            zeros.unmasked = True  # type: ignore[attr-defined]
+        return zeros
+
+    def keep_unmasked(self, r: torch.Tensor) -> None:
+        """``is_unmasked`` recognises ``r``, if it comes from ``unmasked``, and its views: nothing writes to them."""
+        if hasattr(r, "unmasked"):
+            self._zeros = {place: known for place, known in self._zeros.items() if not known.expired()}
+            storage = r.untyped_storage()
+            self._zeros[storage._cdata] = StorageWeakRef(storage)
+
+    def is_unmasked(self, r: torch.Tensor) -> bool:
+        """Whether ``r`` is known to be zeros, which follows from the program alone."""
+        if not self._zeros:
+            return False
+        known = self._zeros.get(r.untyped_storage()._cdata)
+        return known is not None and not known.expired()
 
     def masked(self, m: torch.Tensor | None, r: torch.Tensor) -> Share:
         """The share of mask ``r``; ``m`` is None at the dealer."""

@@ -48,14 +48,14 @@ def enter(party: Party, value: torch.Tensor | None, shape: Sequence[int], owner:
         return party.weights.enter(party, value, shape, bits)
     if owner == DEALER:
         return _enter_from_dealer(party, value, shape, bits, size)
-    message, zeros = Message(owner, 1 - owner, size), party.nothing(shape)
+    message = Message(owner, 1 - owner, size)
     if party.deals:
         if party.metering:
             party.exchange([message], {})
-        return zeros, party.streams[owner].words(shape, bits)
+        return party.nothing(shape), party.streams[owner].words(shape, bits)
     if party.rank != owner:
         received = party.exchange([message], {})
-        return party.kernels.unpack(received[owner], shape, bits), zeros
+        return party.kernels.unpack(received[owner], shape, bits), party.unmasked(shape)
     mask = party.streams[DEALER].words(shape, bits)
     m = value + mask
     party.exchange([message], {1 - owner: party.kernels.pack(m, bits)})
@@ -163,7 +163,7 @@ def bilinear_parts(
 ) -> tuple[torch.Tensor | None, tuple[int, ...]]:
     """Additive parts of ``function(x, y)`` (elementwise product, matrix product, convolution) at parties 0 and 1, and
     its shape."""
-    (mx, rx), (my, ry) = x, y
+    rx, ry = x[1], y[1]
     if party.metering:
         shape = tuple(function(rx.to("meta"), ry.to("meta")).shape)
         dealt = party.deal(party.nothing(shape), shape, bits)
@@ -172,9 +172,24 @@ def bilinear_parts(
         product = function(rx, ry)
         party.deal(product, product.shape, bits)
         return None, tuple(product.shape)
-    local = function(mx, my - ry if party.rank == 0 else -ry) - function(rx, my)
+    local = _local_parts(party, function, x, y)
     dealt = party.deal(None, local.shape, bits)
     return local + dealt, tuple(local.shape)
+
+
+def _local_parts(party: Party, function: Bilinear, x: Share, y: Share) -> torch.Tensor:
+    """What parties 0 and 1 compute of ``function(x, y)`` by themselves: mx (my - ry) - rx my, without mx my at party 1.
+    A factor is never copied if the other one is smaller, and no product is taken with a mask that is none."""
+    (mx, rx), (my, ry) = x, y
+    if party.is_unmasked(rx):
+        return function(mx, my - ry) if party.rank == 0 else -function(mx, ry)
+    if party.is_unmasked(ry):
+        return function(mx - rx, my) if party.rank == 0 else -function(rx, my)
+    if party.rank == 1:
+        return -function(mx, ry) - function(rx, my)
+    if rx.numel() < ry.numel():
+        return function(mx - rx, my) - function(mx, ry)
+    return function(mx, my - ry) - function(rx, my)
 
 
 def opened_together(party: Party, openings: Sequence[Opening]) -> list[Any]:

@@ -86,7 +86,7 @@ class KeptWeights:
     ) -> Share:
         """Of party 0; bits with exclusive or."""
         size = packed_bytes(math.prod(shape), bits)
-        zeros = party.nothing(shape, torch.uint8 if boolean else torch.int64)
+        zeros = party.unmasked(shape, torch.uint8 if boolean else torch.int64)
         if party.metering:
             return zeros, zeros
         if party.rank == 1:
