@@ -124,6 +124,14 @@ def truncate_reduce(n: int, bits: int, shift: int, mode: str) -> Cost:
     return sign(n, shift + 1) + dealt(n, bits - shift) + bits_to_ring(n, bits - shift)
 
 
+def quotient(n: int, bits: int, divisor: int, small: bool) -> Cost:
+    """By a number that is no power of two; ``small`` as for ``truncate``."""
+    cases = 4 if bits == 64 and not small else 2
+    wrap = Cost() if small else sign(n, min(bits + 1, 64))
+    compared = sign(cases * n, (divisor - 1).bit_length() + 1)
+    return wrap + compared + dealt(cases * n, bits) + dealt(cases * n, bits) + opened(n, bits)
+
+
 def extend(n: int, bits: int, to_bits: int, small: bool) -> Cost:
     """``small``: |x| < 2^(bits-2) is known, or that it is not negative."""
     found = Cost() if small else sign(n, bits + 1)

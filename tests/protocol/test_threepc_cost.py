@@ -63,6 +63,11 @@ CASES = {
         lambda e, x, b: e.extend(x, b - 8, b, promise=Promise(bound=1 << (b - 10))),
         lambda b, t: cost.extend(N, b - 8, b, True),
     ),
+    "quotient": (
+        lambda e, x, b: e.divide_public(x, b, 768, Promise(bound=1 << (b - 2))),
+        lambda b, t: cost.quotient(N, b, 768, True),
+    ),
+    "quotient of any value": (lambda e, x, b: e.divide_public(x, b, 768), lambda b, t: cost.quotient(N, b, 768, False)),
     "lookup": (
         lambda e, x, b: e.lookup_many(torch.ones(3, 16).long(), x, 4, b),
         lambda b, t: cost.lookup(N, 4, b, 3),

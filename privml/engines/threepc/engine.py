@@ -11,10 +11,11 @@ import torch
 
 from privml.engines import failures, ring
 from privml.engines.base import Engine, Operand
+from privml.engines.catalogue import check_divisor
 from privml.engines.composed import maxima
 from privml.engines.owned import SharedEngine
 from privml.engines.shares import NO_PROMISE, Promise, Share, Shift, Window, part
-from privml.engines.threepc import functions, opening, products, scaled, width
+from privml.engines.threepc import division, functions, opening, products, scaled, width
 from privml.engines.threepc.comparison import equal_zero, sign
 from privml.engines.threepc.links import DEALER, set_tags
 from privml.engines.threepc.party import Party
@@ -320,6 +321,10 @@ class ThreePartyEngine(SharedEngine):
         return self if self.truncation == "exact" else ThreePartyEngine(self.party, "exact")
 
     def divide_public(self, a: Share, bits: int, divisor: int, promise: Promise = NO_PROMISE) -> Share:
+        check_divisor(divisor)
+        small = _proved_small(bits, promise.bound)
+        if divisor & (divisor - 1):
+            return division.quotient(self.party, a, bits, divisor, promise.nonnegative, small)
         if divisor > 1 and self.truncation != "exact":  # only exact steps give an exact quotient
             return self._exact().divide_public(a, bits, divisor, promise)
         return super().divide_public(a, bits, divisor, promise)

@@ -38,31 +38,31 @@ def high(value: torch.Tensor, bits: int, shift: int) -> torch.Tensor:
     return low(value, bits) >> shift if bits < 64 else (value >> shift) & ((1 << (64 - shift)) - 1)
 
 
-def _top(value: torch.Tensor, bits: int) -> torch.Tensor:
+def top(value: torch.Tensor, bits: int) -> torch.Tensor:
     return (value >> (bits - 1)) & 1
 
 
 def _wrap_parts(party: Party, m: torch.Tensor, r: torch.Tensor, bits: int, ring: int) -> torch.Tensor | None:
     """Additive parts in Z_2^ring of [m < r] for 0 <= m - r mod 2^bits < 2^(bits-1)."""
-    dealt = party.deal(_top(r, bits) if party.deals else None, r.shape, ring)
-    return None if party.deals else dealt * (1 - _top(m, bits))
+    dealt = party.deal(top(r, bits) if party.deals else None, r.shape, ring)
+    return None if party.deals else dealt * (1 - top(m, bits))
 
 
 def _wrap_parts_of_any(
-    party: Party, m: torch.Tensor, r: torch.Tensor, top: Share, bits: int, ring: int
+    party: Party, m: torch.Tensor, r: torch.Tensor, negative: Share, bits: int, ring: int
 ) -> torch.Tensor | None:
     """Additive parts in Z_2^ring of [m < r] for any m - r mod 2^bits, whose top bit is shared: the majority of
     M = NOT top(m), R = top(r) and that bit, v xor u, where parties 0 and 1 know v and the dealer u. It equals
     M R + (v + (1 - 2 v) u) (M + (1 - 2 M) R); the dealer deals R, u and R u."""
-    known, hidden = top
-    mask = _top(r, bits) if party.deals else None
+    known, hidden = negative
+    mask = top(r, bits) if party.deals else None
     unknown = hidden.long() if party.deals else None
     dealt_mask = party.deal(mask, r.shape, ring)
     dealt_hidden = party.deal(unknown, r.shape, ring)
     dealt_both = party.deal(mask * unknown if party.deals else None, r.shape, ring)
     if party.deals:
         return None
-    own, v = 1 - _top(m, bits), known.long()
+    own, v = 1 - top(m, bits), known.long()
     part = (own + v * (1 - 2 * own)) * dealt_mask + (1 - 2 * v) * (own * dealt_hidden + (1 - 2 * own) * dealt_both)
     return part + v * own if party.rank == 0 else part
 
@@ -80,7 +80,7 @@ def truncate_probabilistic(party: Party, a: Share, bits: int, shift: int) -> Sha
 def truncate_exact(party: Party, a: Share, bits: int, shift: int, nonnegative: bool, small: bool) -> Share:
     """Rounds down, for every x. ``nonnegative``: 0 <= x < 2^(bits-1); ``small``: |x| < 2^(bits-2). If neither is known,
     one comparison of ``bits`` bits more finds the wrap."""
-    m, r, offset = _lifted(party, a, bits, nonnegative, small)
+    m, r, offset = lifted(party, a, bits, nonnegative, small)
     borrow = sign(party, low(m, shift), low(r, shift), shift + 1)
     dealt, _ = _dropped(party, r, bits, shift)
     if nonnegative or small:
@@ -98,7 +98,7 @@ def truncate_exact(party: Party, a: Share, bits: int, shift: int, nonnegative: b
 
 def truncation_begun(party: Party, a: Share, bits: int, shift: int, nonnegative: bool, small: bool) -> Opening:
     """The faithful truncation of any x, up to the opening of the wrap."""
-    m, r, offset = _lifted(party, a, bits, nonnegative, small)
+    m, r, offset = lifted(party, a, bits, nonnegative, small)
     if nonnegative or small:
         wraps = _wrap_parts(party, m, r, bits, shift)
     else:
@@ -115,7 +115,7 @@ def truncation_begun(party: Party, a: Share, bits: int, shift: int, nonnegative:
     return Opening(wraps, r.shape, shift, False, rest)
 
 
-def _lifted(
+def lifted(
     party: Party, a: Share, bits: int, nonnegative: bool, small: bool
 ) -> tuple[torch.Tensor, torch.Tensor, int]:
     """The share of x + offset, which is not negative as an unsigned number of ``bits`` bits, and the offset."""
@@ -185,7 +185,7 @@ def _whole(party: Party, r: torch.Tensor, bits: int, to_bits: int, drawn: bool) 
 
 def extension_parts(party: Party, a: Share, bits: int, to_bits: int, drawn: bool = False) -> torch.Tensor | None:
     """Additive parts in Z_2^to_bits of such an x of Z_2^bits with |x| < 2^(bits-2); ``drawn`` as in ``extend``."""
-    m, r, offset = _lifted(party, a, bits, False, True)
+    m, r, offset = lifted(party, a, bits, False, True)
     whole = _whole(party, r, bits, to_bits, drawn)
     wraps = _wrap_parts(party, m, r, bits, to_bits - bits)
     if party.deals:
