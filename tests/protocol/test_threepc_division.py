@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quotients by a public number with a dealer, against integers: all values of small rings, random ones of large rings."""
+"""Quotients by a public number with a dealer, against integers: all values of small rings, random ones of others."""
 
 import pytest
 import torch

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -219,8 +220,7 @@ class ThreePartyEngine(SharedEngine):
         if name == "shifted_product":
             return self._shifted_product(*args)
         if name in opening.BILINEAR:
-            factors = self._wide(args[0], args[-1]), self._wide(args[1], args[-1])
-            return opening.begun(self.party, name, *factors, *args[2:])
+            return opening.begun(self.party, name, *self._factors(args[0], args[1], args[-1]), *args[2:])
         return opening.begun(self.party, name, *(self._here(a) for a in args))
 
     def shifted_product(
@@ -248,7 +248,7 @@ class ThreePartyEngine(SharedEngine):
         window: Window | None = None,
     ) -> products.Opening:
         party, (count, promise, reduces) = self.party, shift
-        parts, shape = opening.product_parts(party, name, self._wide(a, bits), self._wide(b, bits), window, bits)
+        parts, shape = opening.product_parts(party, name, *self._factors(a, b, bits), window, bits)
         parts = scaled.added(party, parts, addend)
         if reduces:
             return scaled.reduced(party, parts, shape, bits, count)
@@ -258,6 +258,19 @@ class ThreePartyEngine(SharedEngine):
         if self._small(bits, promise) and whole:
             return scaled.faithful(party, parts, shape, bits, count, promise.nonnegative)
         return products.Opening(parts, shape, bits, rest=lambda opened: self._truncation(opened, bits, count, promise))
+
+    def _factors(self, a: Operand, b: Operand, out_bits: int) -> tuple[Share, Share]:
+        """Both operands in the ring of the product, with the messages of one where that can be."""
+        if a.bits >= out_bits or (a.bits, a.signed, a.nonnegative) != (b.bits, b.signed, b.nonnegative):
+            return self._wide(a, out_bits), self._wide(b, out_bits)
+        both = tuple(torch.cat([x.reshape(-1), y.reshape(-1)]) for x, y in zip(a.share, b.share, strict=True))
+        wide = self._wide(replace(a, share=both), out_bits)
+        sizes = [a.share[1].numel(), b.share[1].numel()]
+        first, second = zip(*(c.split(sizes) for c in wide), strict=True)
+        return (
+            tuple(c.view(a.share[1].shape) for c in first),
+            tuple(c.view(b.share[1].shape) for c in second),
+        )
 
     def _wide(self, a: Operand, out_bits: int) -> Share:
         """An operand in the ring of the product."""
