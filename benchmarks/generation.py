@@ -68,6 +68,7 @@ def decoded(program: Any, folder: Path, prompt: torch.Tensor, expected: list[int
     """What the steps of one text took, and its ids."""
     # A party may compute for long before the other hears of it.
     spec, steps, ids = privml.SessionSpec.of(engine=engine, deadline=600.0), [], prompt
+    torch.set_num_threads(spec.threads)  # here and at the others: they share this machine
     with parties(folder, spec, len(expected)) as (place, peaks):
         with privml.Client(program, place, spec) as client, client.session() as session:
             while len(steps) < len(expected):
@@ -118,12 +119,14 @@ def _port(told: Any, process: Any) -> int:
 
 
 def _deal(folder: Path, spec: privml.SessionSpec, told: Any) -> None:
+    torch.set_num_threads(spec.threads)
     hooks = Hooks(on_listening=told.put, log=_unseen)
     deal(privml.load(folder / "program"), LISTEN, spec, sessions=1, hooks=hooks)
     told.put(peak_memory())
 
 
 def _serve(folder: Path, place: Addresses, spec: privml.SessionSpec, count: int, told: Any) -> None:
+    torch.set_num_threads(spec.threads)
     program = privml.load(folder / "program", folder / "weights.safetensors")
     hooks = Hooks(on_listening=told.put, log=_unseen)
     serve(program, place, spec, limits=Limits(queries=count), hooks=hooks)

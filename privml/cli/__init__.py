@@ -46,6 +46,8 @@ def main(arguments: list[str] | None = None) -> None:
     reader of its output has left, as `head` does."""
     # NumPy starts threads when it is imported, and a process with threads cannot be copied (measure/copies.py).
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Idle threads of torch would keep cores busy that the other parties on this machine compute with.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     try:
         _run(sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
