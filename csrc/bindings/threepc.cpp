@@ -10,6 +10,7 @@
 #include "bindings/arrays.h"
 #include "threepc/comparison.h"
 #include "threepc/kernels.h"
+#include "threepc/pieces.h"
 
 namespace privml::bindings {
 namespace {
@@ -340,6 +341,26 @@ void define_ring_elements(py::module_& m) {
       "int64[k, n]: this party's share of table[(m - r) mod size] for k public tables; turned: "
       "int64[k, 2 * size], each table backwards and twice; dealt: int64[n, size], this party's "
       "share of the unit vectors of r, which party 2 deals.");
+  m.def(
+      "piece_sums",
+      [](const py::array& coefficients, int powers, int dropped, const py::array& index,
+         const py::array& place, const py::array& hot, i64 total, int threads) {
+        expect(coefficients.ndim() == 2, "coefficients: needs one row per power");
+        const i64 rows = coefficients.shape(0), pieces = coefficients.shape(1), n = index.size();
+        expect(rows <= kMostCoefficients && pieces <= kMostPieces, "coefficients: too many");
+        const PieceTable table{operand(coefficients, rows * pieces, "coefficients"),
+                               static_cast<int>(rows), static_cast<int>(pieces), powers, dropped};
+        const u64 *i = operand(index, n, "index"), *p = operand(place, n, "place"),
+                  *h = operand(hot, n * (pieces - 1), "hot");
+        py::array_t<i64> out({rows, n});
+        unlocked(
+            [&] { piece_sums(table, i, p, h, static_cast<u64>(total), n, data(out), threads); });
+        return out;
+      },
+      "coefficients"_a, "powers"_a, "dropped"_a, "index"_a, "place"_a, "hot"_a, "total"_a,
+      "threads"_a = 1,
+      "int64[k, n]: sums of pieces' coefficients, int64[k, pieces], around the places; "
+      "hot: int64[n, pieces - 1], see threepc/pieces.h.");
 }
 
 }  // namespace

@@ -24,6 +24,7 @@ __all__: list[str] = [
     "lookup_shares",
     "mask_blocks",
     "mask_bytes",
+    "piece_sums",
     "prf_bits",
     "prf_field",
     "prf_words",
@@ -121,6 +122,20 @@ def mask_blocks(count: int, bits: int) -> int:
 def mask_bytes(count: int, bits: int, prime: int = 127) -> int:
     """
     Bytes of sign_mask's list: count * ceil(bits * ceil(log2 prime) / 8).
+    """
+
+def piece_sums(
+    coefficients: numpy.ndarray,
+    powers: int,
+    dropped: int,
+    index: numpy.ndarray,
+    place: numpy.ndarray,
+    hot: numpy.ndarray,
+    total: int,
+    threads: int = 1,
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    int64[k, n]: sums of pieces' coefficients, int64[k, pieces], around the places; hot: int64[n, pieces - 1], see threepc/pieces.h.
     """
 
 def prf_bits(

@@ -10,8 +10,9 @@ import torch.nn.functional as F
 
 from privml.engines.composed.functions import function as composed
 from privml.engines.plain.engine import PlainEngine
-from privml.engines.threepc import addition, functions, pieces
+from privml.engines.threepc import addition, functions, kernels_cpu, pieces
 from privml.engines.threepc import backend as threepc
+from privml.engines.threepc.piece_sums import piece_sums
 from privml.formats import FixedPoint
 
 SMOOTH = {
@@ -188,9 +189,27 @@ def test_widths_hold_every_coefficient(name, scale):
     for place in (-half, half, 0, half // 3):
         hot = torch.eye(count, dtype=torch.int64)
         index = torch.zeros(count, dtype=torch.int64)
-        found = pieces._picked_tile(table, form, index, torch.full((count,), place), hot)
+        shifts = form.powers, pieces.COEFFICIENT_SCALE - form.scale
+        found = piece_sums(torch.tensor(table.coefficients), shifts, index, torch.full((count,), place), hot)
         for part, width in zip(found, form.widths, strict=True):
             assert part.abs().max() < 1 << (width - 2)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+@pytest.mark.parametrize("scale", [12, 20])
+@pytest.mark.parametrize("name", sorted(pieces.names()))
+def test_the_kernel_of_a_cpu_picks_the_same(name, scale, rank):
+    """As the operations of torch, for any parts of unit vectors, with and without threads."""
+    scale = pieces.FINEST_OF_MANTISSAS if name.endswith(pieces.MANTISSA) else scale
+    table = pieces.pieces(name, scale)
+    form, count = pieces.sizes(table, scale), 1 << table.index_bits
+    columns, shifts = torch.tensor(table.coefficients), (form.powers, pieces.COEFFICIENT_SCALE - form.scale)
+    index = torch.randint(0, count, (1000,))
+    place = torch.randint(-(1 << (form.powers - 1)), 1 << (form.powers - 1), (1000,))
+    hot = torch.randint(-(2**63), 2**63 - 1, (1000, count - 1))
+    whole = torch.cat([int(rank == 0) - hot.sum(1, keepdim=True), hot], 1)
+    wanted = piece_sums(columns, shifts, index, place, whole)
+    assert torch.equal(kernels_cpu.piece_sums(rank, columns, shifts, index, place, hot), wanted)
 
 
 @pytest.mark.parametrize("name", ["reciprocal", "rsqrt", "sqrt", "log"])

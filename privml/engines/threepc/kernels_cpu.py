@@ -167,3 +167,18 @@ def lookup_shares(tables: torch.Tensor, m: torch.Tensor, dealt: torch.Tensor, bi
     threads = _threads(dealt.numel())
     shares = _kernels.lookup_shares(turned, _words(m), _words(dealt), bits, threads)
     return torch.from_numpy(shares).view(tables.shape[0], *m.shape)
+
+
+# ---- polynomials by pieces; see csrc/threepc/pieces.h
+def piece_sums(
+    rank: int,
+    coefficients: torch.Tensor,
+    shifts: tuple[int, int],
+    index: torch.Tensor,
+    place: torch.Tensor,
+    hot: torch.Tensor,
+) -> torch.Tensor:
+    """``piece_sums.piece_sums``; ``hot``: this party's parts of unit vectors, without the first place."""
+    threads = _threads(coefficients.numel() * index.numel())
+    operands = map(_words, (index, place, hot))
+    return torch.from_numpy(_kernels.piece_sums(coefficients.numpy(), *shifts, *operands, int(rank == 0), threads))

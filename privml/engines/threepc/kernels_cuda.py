@@ -18,6 +18,7 @@ import privml._core as _core
 from privml.engines.threepc import comparison_planes
 from privml.engines.threepc.comparison_plan import ComparisonPlan
 from privml.engines.threepc.cuda_source import CupyLauncher
+from privml.engines.threepc.piece_sums import piece_sums
 
 Key = Any  # bytes or a uint8 array of 32 bytes
 Dealt = tuple[np.ndarray | None, Key | None, int]
@@ -239,6 +240,18 @@ class CudaKernels:
         operands = turned, np.int64(kinds), np.int32(size), m.contiguous(), dealt.contiguous()
         self._launch("lookup_shares", m.numel(), *operands, count, np.int32(bits), out)
         return out
+
+    def piece_sums(
+        self,
+        rank: int,
+        coefficients: torch.Tensor,
+        shifts: tuple[int, int],
+        index: torch.Tensor,
+        place: torch.Tensor,
+        hot: torch.Tensor,
+    ) -> torch.Tensor:
+        whole = torch.cat([int(rank == 0) - hot.sum(-1, keepdim=True), hot], -1)
+        return piece_sums(coefficients.to(self.device), shifts, index, place, whole)
 
     def _elements(self, name: str, rank: int, operands: Sequence[torch.Tensor], bits: int) -> torch.Tensor:
         count = operands[0].numel()

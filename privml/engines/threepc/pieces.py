@@ -41,8 +41,6 @@ _COARSE = 17
 # Of the results' scales, and of those of functions of [1/2, 1).
 FINEST, FINEST_OF_MANTISSAS = 20, 26
 MANTISSA = "_mantissa"
-# Elements whose tables are computed at a time.
-_TILE = 1 << 12
 
 
 class Pieces(NamedTuple):
@@ -198,40 +196,20 @@ def _picked(
     if party.metering:
         return [party.nothing(index.shape)] * degree
     assert hot is not None
-    hot = torch.cat([int(party.rank == 0) - hot.sum(-1, keepdim=True), hot], -1)
-    flat = index.reshape(-1), place.reshape(-1), hot.reshape(-1, 1 << table.index_bits)
-    tiles = [
-        _picked_tile(table, form, *tile) for tile in zip(*(each.split(_tile(party)) for each in flat), strict=True)
-    ]
-    sums = [torch.cat(parts).view(index.shape) for parts in zip(*tiles, strict=True)] if tiles else [index] * degree
+    # u = m' - r' has (2 r')^i times (-1/2)^i
+    shifts = form.powers, COEFFICIENT_SCALE - form.scale
+    hot = hot.reshape(-1, (1 << table.index_bits) - 1)
+    flat = index.reshape(-1), place.reshape(-1), hot
+    sums = party.kernels.piece_sums(party.rank, _columns(table), shifts, *flat)
+    parts = [row.view(index.shape) for row in sums]
     if party.rank == 0:
-        sums = [part + (1 << (width - 2)) for part, width in zip(sums, form.widths, strict=True)]
-    return list(sums)
+        parts = [part + (1 << (width - 2)) for part, width in zip(parts, form.widths, strict=True)]
+    return list(parts)
 
 
-def _tile(party: Party) -> int:
-    return _TILE if party.device.type == "cpu" else _TILE << 6
-
-
-def _picked_tile(
-    table: Pieces, form: Sizes, index: torch.Tensor, place: torch.Tensor, hot: torch.Tensor
-) -> list[torch.Tensor]:
-    """Of each piece k the coefficients of its polynomial around the public place, times the part of [M - R = k]."""
-    count = 1 << table.index_bits
-    order = torch.arange(count, device=index.device)
-    turned = hot.gather(1, (index.unsqueeze(1) - order) & (count - 1))
-    rows = [torch.tensor(row, device=index.device).expand(turned.shape) for row in table.coefficients]
-    at, degree = place.unsqueeze(1), len(rows) - 1
-    for first in range(degree):
-        for k in range(degree - 1, first - 1, -1):
-            rows[k] = rows[k] + (rows[k + 1] * at >> form.powers)
-    result = []
-    for i, row in enumerate(rows):
-        more = COEFFICIENT_SCALE - form.scale + i  # u = m' - r' has (2 r')^i times (-1/2)^i
-        rounded = (row + (1 << (more - 1))) >> more
-        picked = (rounded * turned).sum(1)
-        result.append(-picked if i & 1 else picked)
-    return result
+@cache
+def _columns(table: Pieces) -> torch.Tensor:
+    return torch.tensor(table.coefficients)
 
 
 # ---- products with the mask's powers

@@ -115,9 +115,7 @@ def truncation_begun(party: Party, a: Share, bits: int, shift: int, nonnegative:
     return Opening(wraps, r.shape, shift, False, rest)
 
 
-def lifted(
-    party: Party, a: Share, bits: int, nonnegative: bool, small: bool
-) -> tuple[torch.Tensor, torch.Tensor, int]:
+def lifted(party: Party, a: Share, bits: int, nonnegative: bool, small: bool) -> tuple[torch.Tensor, torch.Tensor, int]:
     """The share of x + offset, which is not negative as an unsigned number of ``bits`` bits, and the offset."""
     m, r = a
     offset = 0 if nonnegative else 1 << (bits - 2 if small else bits - 1)
