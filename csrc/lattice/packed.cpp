@@ -374,6 +374,9 @@ PackedEvaluator::PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& 
       }
     }
   }
+  if (transforms || messages_ > 1 || shape.groups > 1) return;
+  moved_ = Words(shape.inner() * kN);
+  move_publics(0, 0, moved_.output());
 }
 
 void PackedEvaluator::answer(const WeightRows& weights, crypto::Prg& prg, MutableBytes out,
@@ -488,22 +491,28 @@ void PackedEvaluator::add_transformed(const WeightRows& weights, std::span<Words
 
 void PackedEvaluator::multiply_publics(const WeightRows& weights, i64 message,
                                        WordsOutput c1) const {
-  const i64 gap = choice_.gap(), blocks = polynomials(choice_, shape_.rows);
-  const i64 rows = shape_.rows / shape_.groups, inner = shape_.inner();
-  Words moved(inner * kN);
+  const i64 inner = shape_.inner();
+  Words moved(moved_.high.empty() ? inner * kN : 0);
   i64 written = -1;
   in_groups(shape_, weights, [&](i64 group, i64 row, const WeightRows& part) {
-    if (group != written)
-      for (i64 t = 0; t < inner; ++t) {
-        const i64 from = group * rows + shape_.terms[t].row;
-        const i64 by = from % gap + shape_.terms[t].shift * gap;
-        shifted(c1_[message * blocks + from / gap].view(), (2 * kN - by) % (2 * kN),
-                moved.output().part(t * kN, kN));
-      }
+    if (group != written && !moved.high.empty()) move_publics(message, group, moved.output());
     written = group;
-    multiply_scalars(part.words, part.rows, inner, part.largest, moved.view(), kN, kLowBits,
+    multiply_scalars(part.words, part.rows, inner, part.largest,
+                     moved.high.empty() ? moved_.view() : moved.view(), kN, kLowBits,
                      c1.part(row * kN, part.rows * kN));
   });
+}
+
+// The halves c1 that the weights of a group meet, shifted to where they meet them.
+void PackedEvaluator::move_publics(i64 message, i64 group, WordsOutput moved) const {
+  const i64 gap = choice_.gap(), blocks = polynomials(choice_, shape_.rows);
+  const i64 rows = shape_.rows / shape_.groups, inner = shape_.inner();
+  for (i64 t = 0; t < inner; ++t) {
+    const i64 from = group * rows + shape_.terms[t].row;
+    const i64 by = from % gap + shape_.terms[t].shift * gap;
+    shifted(c1_[message * blocks + from / gap].view(), (2 * kN - by) % (2 * kN),
+            moved.part(t * kN, kN));
+  }
 }
 
 void PackedEvaluator::finish(Ciphertext packed, i64 outputs, crypto::Prg& prg, MutableBytes out,

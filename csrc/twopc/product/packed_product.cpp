@@ -15,7 +15,9 @@ namespace {
 using lattice::Digest;
 using lattice::SwitchingSet;
 
-constexpr i64 kOutputsAtOnce = 96;  // leave while others are computed
+// Outputs whose answers leave while others are computed: of several messages, and of a single one,
+// whose ciphertexts are cut into digits anew for each of these ranges.
+constexpr i64 kOutputsAtOnce = 96, kOutputsOfOneAtOnce = 384;
 // Ciphertexts and messages that are held together.
 constexpr i64 kCiphertextsAtOnce = 1024, kMessagesAtOnce = 16;
 
@@ -124,8 +126,6 @@ void compute_as_owner(ot::Party& party, PackingKeys& keys, const PackedProduct& 
   party.channel.read(uploads);
   const i64 gap = choice.gap(), inner = shape.inner(), places = shape.count();
   const i64 results = results_of(product);
-  const i64 at_once = std::max(kOutputsAtOnce / gap, i64{1}) * gap;
-  const i64 ranges = ceil_div(shape.outputs, at_once);
   struct Range {
     i64 first, count;  // outputs
     crypto::Prg prg;   // its own, so that threads do not change what is drawn
@@ -136,6 +136,9 @@ void compute_as_owner(ot::Party& party, PackingKeys& keys, const PackedProduct& 
     const lattice::PackedEvaluator evaluator(
         *keys.switching, choice, shape, {number, first_message},
         Bytes(uploads).subspan(first_message * each, of_part * each));
+    const i64 most = of_part == 1 ? kOutputsOfOneAtOnce : kOutputsAtOnce;
+    const i64 at_once = std::max(most / gap, i64{1}) * gap;
+    const i64 ranges = ceil_div(shape.outputs, at_once);
     for (i64 begin = 0; begin < ranges; begin += keys.threads) {
       std::vector<Range> together;
       for (i64 r = begin; r < std::min(begin + keys.threads, ranges); ++r) {
