@@ -17,6 +17,7 @@ from privml.graph.export import export
 from privml.graph.ir import attribute, calls, name_of, operators, target_of
 from privml.graph.passes import (
     fold_batchnorm,
+    fold_factors,
     fold_public,
     masks_last,
     maxpool_before_monotone,
@@ -136,6 +137,101 @@ def test_a_matrix_product_has_one_factor(shared, factors):
     graph = verify(merge_factors(graph))
     assert [n.args[1] for n in calls(graph.graph) if n.target is aten.mul.Tensor] == factors
     torch.testing.assert_close(run(graph, x)[0], module(x))
+
+
+class Projected(nn.Module):
+    """Queries, keys and values as parts of one product; ``read`` has the queries before their factor."""
+
+    def __init__(self, factor=0.42, read=None):
+        super().__init__()
+        self.project, self.factor, self.read = nn.Linear(8, 24), factor, read
+
+    def forward(self, x):
+        q, k, v = self.project(x).unflatten(-1, (3, 2, 4)).permute(2, 0, 3, 1, 4).unbind(0)
+        scores = (q * self.factor) @ (k * 0.5).transpose(-2, -1)
+        y = scores @ v
+        return y + q if self.read else y
+
+
+class Mixed(nn.Module):
+    """A factor behind a view that mixes the rows of a weight with rows that something else reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        a, b = self.layer(x).chunk(2, 0)
+        return a * 0.42 + b
+
+
+class Transposed(nn.Module):
+    """Weights as [in, out], with and without a bias."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Parameter(torch.randn(8, 6)), nn.Parameter(torch.randn(6, 4))
+        self.bias = nn.Parameter(torch.randn(6))
+
+    def forward(self, x):
+        return (torch.addmm(self.bias, x, self.first) * 0.3).relu() @ self.second * 0.7
+
+
+class Repeated(nn.Module):
+    """One weight for two products, of which one has a factor."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.layer(self.layer(x) * 0.42)
+
+
+def factors_left(graph):
+    return [n.args[1] for n in calls(graph.graph) if n.target is aten.mul.Tensor]
+
+
+@pytest.mark.parametrize(
+    ("module", "shape", "left"),
+    [
+        pytest.param(Projected(), (5, 8), [], id="parts of one product"),
+        pytest.param(Projected(read=True), (5, 8), [0.42], id="read without the factor too"),
+        pytest.param(Projected(0.2), (5, 8), [0.2], id="takes too many bits"),
+        pytest.param(Projected(1.5), (5, 8), [1.5], id="larger than one"),
+        pytest.param(Mixed(), (8,), [0.42], id="the same rows elsewhere"),
+        pytest.param(Transposed(), (8,), [], id="transposed"),
+        pytest.param(Repeated(), (8,), [0.42], id="a weight of two products"),
+        pytest.param(Scores(False), (5, 8), [], id="two products"),
+        pytest.param(Scores(True), (5, 8), [], id="a product that two read"),
+    ],
+)
+def test_weights_take_factors_of_the_rows_that_only_these_read(module, shape, left):
+    module, x = randomized(module), torch.randn(4, *shape)
+    graph = verify(fold_factors(export(module, (x,))))
+    assert factors_left(graph) == left
+    torch.testing.assert_close(run(graph, x)[0], module(x))
+    torch.testing.assert_close(run(graph, x[:2])[0], module(x[:2]))
+
+
+@pytest.mark.parametrize("heads", [2, 4])
+def test_attention_keeps_no_factor(heads):
+    layer = nn.MultiheadAttention(8 * heads, heads, batch_first=True).eval()
+    x = torch.randn(3, 5, 8 * heads)
+
+    class Itself(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x):
+            return self.layer(x, x, x, need_weights=False)[0]
+
+    graph = export(Itself(), (x,))
+    assert "aten.mul.Scalar" in targets(graph)
+    graph = verify(fold_factors(graph))
+    assert "aten.mul.Scalar" not in targets(graph)
+    torch.testing.assert_close(run(graph, x)[0], Itself()(x))
 
 
 class Biased(nn.Module):

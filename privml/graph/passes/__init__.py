@@ -5,6 +5,7 @@ from privml.graph.passes.blend import blend
 from privml.graph.passes.bound_masks import bound_masks
 from privml.graph.passes.fold_batchnorm import fold_batchnorm
 from privml.graph.passes.fold_constants import fold_weights, fold_zeros
+from privml.graph.passes.fold_factors import fold_factors
 from privml.graph.passes.fold_public import fold_public
 from privml.graph.passes.masks_last import masks_last
 from privml.graph.passes.maxpool_before_monotone import maxpool_before_monotone
@@ -20,6 +21,7 @@ __all__ = [
     "blend",
     "bound_masks",
     "fold_batchnorm",
+    "fold_factors",
     "fold_public",
     "fold_weights",
     "fold_zeros",

@@ -18,8 +18,8 @@ from privml.graph.passes.rewriting import tidy
 aten = torch.ops.aten
 
 _PRODUCTS = (aten.bmm.default, aten.mm.default)
-_BY_NUMBER = (aten.mul.Scalar, aten.mul.Tensor)
-_VIEWS = {
+BY_NUMBER = (aten.mul.Scalar, aten.mul.Tensor)
+VIEWS = {
     aten.reshape.default, aten.view.default, aten.permute.default, aten.transpose.int, aten.t.default,
     aten.expand.default, aten.unsqueeze.default, aten.squeeze.dim, aten.slice.Tensor, aten.select.int,
 }  # fmt: skip
@@ -41,9 +41,9 @@ def _factor_before(value: fx.Node, user: fx.Node) -> fx.Node | None:
     while list(value.users) == [user] and value.op == "call_function" and is_secret(value) and is_float(value):
         if value.meta.get(MARK):
             return None
-        if value.target in _BY_NUMBER and isinstance(value.args[1], (int, float)):
+        if value.target in BY_NUMBER and isinstance(value.args[1], (int, float)):
             return value
-        if value.target not in _VIEWS:
+        if value.target not in VIEWS:
             return None
         value, user = value.args[0], value
     return None

@@ -51,6 +51,12 @@ def merge_products(module: fx.GraphModule) -> fx.GraphModule:
 
 
 def product_of(node: fx.Node) -> Product | None:
+    """A product of a value that depends on an input with a weight matrix; None for anything else."""
+    product = weight_product(node)
+    return product if product is not None and is_from_input(product.x) else None
+
+
+def weight_product(node: fx.Node) -> Product | None:
     """A product of a value with a weight matrix, however it is written; None for anything else."""
     if node.kwargs or not is_float(node):
         return None
@@ -65,7 +71,7 @@ def product_of(node: fx.Node) -> Product | None:
         return None
     if transposed and is_secret(weight) and weight.target is aten.t.default:
         weight, transposed = weight.args[0], False
-    if not is_secret(x) or not is_from_input(x) or not _is_weight(weight, 2) or tensor_of(x).dim() < 2:
+    if not is_secret(x) or not _is_weight(weight, 2) or tensor_of(x).dim() < 2:
         return None
     if bias is not None and not _is_weight(bias, 1):
         return None
