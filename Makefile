@@ -31,7 +31,8 @@ BIN := $(VENV)/bin
 RESULTS ?= build/results
 JOBS ?= $(shell env -u OMP_NUM_THREADS nproc)
 export OMP_NUM_THREADS ?= 1
-# Common headers are compiled once, unless a compiler cache (CMAKE_CXX_COMPILER_LAUNCHER=ccache) knows every object as it is.
+# A compiler cache serves if it is installed (CMAKE_CXX_COMPILER_LAUNCHER= for none). Without one, common headers are compiled once.
+export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 PCH ?= $(if $(CMAKE_CXX_COMPILER_LAUNCHER),OFF,ON)
 # What is only to be read when it fails: $(call quietly,WORDS FOR THE STAGE,LOG FILE,COMMAND)
 quietly = @mkdir -p $(dir $(2)); start=$$SECONDS; $(3) > $(2) 2>&1 || { cat $(2) >&2; exit 1; }; \
