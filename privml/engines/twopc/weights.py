@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Products of which one party knows one factor, the weights: by lattice ciphertexts, or with what was prepared.
 
-Of two factors that different parties know, that of party 0 counts as the weights where it is prepared; elsewhere the
-one with which the product costs least. A convolution is the product of its patches, which every party cuts out of its
+Of two factors that different parties know, that of party 0 counts as the weights where it is prepared or kept;
+elsewhere the one with which the product costs least. A convolution is the product of its patches, which every party cuts out of its
 own share.
 """
 
@@ -73,14 +73,16 @@ def with_weights(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, 
 def _left_are_weights(
     engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, place: str, otherwise: ByTransfers
 ) -> bool:
-    """Of two factors that different parties know, those of party 0 are the weights where they are prepared or may be;
-    elsewhere those with which ciphertexts cost least, for the other factor is what is encrypted."""
+    """Of two factors that different parties know, those of party 0 are the weights where they are prepared or may be,
+    or their halves may be kept; elsewhere those with which ciphertexts cost least, for the other factor is encrypted.
+    """
     if a.owner is None or b.owner is None:
         return b.owner is None
     first, linear = a.owner == WEIGHTS_OWNER, engine.linear
     choices = {True: product_of(*_turned(a, b), out_bits), False: product_of(a, b, out_bits)}
     fitting = [left for left in (first, not first) if fits(choices[left], linear.noise)]
-    if linear.mode == "ot" or engine.record.wanted is not None or place in linear.prepared or len(fitting) < 2:
+    ahead = engine.record.wanted is not None or place in linear.prepared
+    if linear.mode == "ot" or ahead or len(fitting) < 2 or kept_bytes(choices[first], linear.noise) <= LARGEST_KEPT:
         return fitting[0] if fitting else first
 
     def cost(left: bool) -> float:
