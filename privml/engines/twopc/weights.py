@@ -2,8 +2,8 @@
 """Products of which one party knows one factor, the weights: by lattice ciphertexts, or with what was prepared.
 
 Of two factors that different parties know, that of party 0 counts as the weights where it is prepared or kept;
-elsewhere the one with which the product costs least. A convolution is the product of its patches, which every party cuts out of its
-own share.
+elsewhere the one with which the product costs least. A convolution is the product of its patches, which every party
+cuts out of its own share.
 """
 
 from __future__ import annotations
