@@ -23,7 +23,7 @@ from privml.engines.ring import word
 from privml.engines.threepc.comparison import sign
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.products import opened, ring_parts
-from privml.engines.threepc.width import lifted, low, top
+from privml.engines.threepc.width import high, lifted, low, top
 
 
 def quotient(party: Party, a: Share, bits: int, divisor: int, nonnegative: bool, small: bool) -> Share:
@@ -65,7 +65,7 @@ def _divided(value: torch.Tensor, bits: int, divisor: int, less: int) -> tuple[t
     """Quotient and rest of the low ``bits`` bits, without sign, minus ``less`` modulo the divisor."""
     value = low(value, bits)
     if bits == 64:
-        half = (value >> 1) & ((1 << 63) - 1)
+        half = high(value, bits, 1)
         whole = half // divisor
         whole, rest = 2 * whole, 2 * (half - whole * divisor) + (value & 1)
     else:

@@ -15,7 +15,7 @@ from privml.engines.base import Engine, Operand
 from privml.engines.catalogue import check_divisor
 from privml.engines.composed import maxima
 from privml.engines.owned import SharedEngine
-from privml.engines.shares import NO_PROMISE, Promise, Share, Shift, Window, part
+from privml.engines.shares import NO_PROMISE, Promise, Share, Shift, Window, each, joined, part
 from privml.engines.threepc import division, functions, opening, products, scaled, width
 from privml.engines.threepc.comparison import equal_zero, sign
 from privml.engines.threepc.links import DEALER, set_tags
@@ -206,8 +206,8 @@ class ThreePartyEngine(SharedEngine):
         results = [self._begun(name, *args) for name, args in calls]
         while waiting := [i for i, each in enumerate(results) if isinstance(each, products.Opening)]:
             opened = products.opened_together(self.party, [results[i] for i in waiting])
-            for i, each in zip(waiting, opened, strict=True):
-                results[i] = each
+            for i, result in zip(waiting, opened, strict=True):
+                results[i] = result
         return results
 
     def _opened(self, name: str, *args: Any) -> Share:
@@ -263,14 +263,11 @@ class ThreePartyEngine(SharedEngine):
         """Both operands in the ring of the product, with the messages of one where that can be."""
         if a.bits >= out_bits or (a.bits, a.signed, a.nonnegative) != (b.bits, b.signed, b.nonnegative):
             return self._wide(a, out_bits), self._wide(b, out_bits)
-        both = tuple(torch.cat([x.reshape(-1), y.reshape(-1)]) for x, y in zip(a.share, b.share, strict=True))
+        both = joined([each(factor.share, torch.flatten) for factor in (a, b)], 0)
         wide = self._wide(replace(a, share=both), out_bits)
         sizes = [a.share[1].numel(), b.share[1].numel()]
         first, second = zip(*(c.split(sizes) for c in wide), strict=True)
-        return (
-            tuple(c.view(a.share[1].shape) for c in first),
-            tuple(c.view(b.share[1].shape) for c in second),
-        )
+        return each(first, lambda c: c.view(a.share[1].shape)), each(second, lambda c: c.view(b.share[1].shape))
 
     def _wide(self, a: Operand, out_bits: int) -> Share:
         """An operand in the ring of the product."""

@@ -185,7 +185,7 @@ def best_keys(
         (kind, by_keys(convolution, images, kind, ot, linear, kind in kept.keys))
         for kind in _kinds(convolution, images, linear)
     ]
-    return min(made, key=lambda form: form[1].bytes if linear.mode == "lattice" else form[1].price)
+    return min(made, key=lambda form: form[1].weight(linear))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -182,10 +182,9 @@ def at_once(
         if later is not None:
             first = later if kind in kept.keys else by_packing(product, kind, ot, linear, False)
             forms.append((Form(PACKED, keys=kind), first.plus(later.times(count - 1))))
-    if linear.mode == "lattice":
-        return min(forms, key=lambda form: form[1].bytes)
-    forms.append((Form(TRANSFERS), by_transfers(otherwise, ot, linear)))
-    return min(forms, key=lambda form: form[1].price)
+    if linear.mode != "lattice":
+        forms.append((Form(TRANSFERS), by_transfers(otherwise, ot, linear)))
+    return min(forms, key=lambda form: form[1].weight(linear))
 
 
 def fits(product: Product, noise: str) -> bool:
@@ -212,6 +211,10 @@ class Predicted:
     def price(self) -> float:
         """What "auto" makes small: the seconds, and what bytes are worth beside them."""
         return self.seconds + self.bytes * _WORTH
+
+    def weight(self, linear: Linear) -> float:
+        """What a choice among forms of ciphertexts makes small: the bytes with mode "lattice", else the price."""
+        return self.bytes if linear.mode == "lattice" else self.price
 
     def times(self, count: int) -> Predicted:
         return Predicted(self.seconds * count, self.bytes * count, self.computing * count)

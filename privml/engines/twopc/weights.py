@@ -85,12 +85,11 @@ def _left_are_weights(
     if linear.mode == "ot" or ahead or len(fitting) < 2 or kept_bytes(choices[first], linear.noise) <= LARGEST_KEPT:
         return fitting[0] if fitting else first
 
-    def cost(left: bool) -> float:
+    def weight(left: bool) -> float:
         kept, further = _kept(engine, choices[left], [place])
-        _, predicted = at_once(choices[left], 1, engine.transfers, linear, otherwise, kept, further)
-        return predicted.bytes if linear.mode == "lattice" else predicted.price
+        return at_once(choices[left], 1, engine.transfers, linear, otherwise, kept, further)[1].weight(linear)
 
-    return min(fitting, key=cost)
+    return min(fitting, key=weight)
 
 
 def convolved(
