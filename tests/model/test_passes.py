@@ -118,13 +118,13 @@ def test_export_and_every_pass_keep_the_numbers(module, x):
 
 
 class Scores(nn.Module):
-    def __init__(self, shared):
+    def __init__(self, shared, factors=(0.5, 0.25)):
         super().__init__()
-        self.shared = shared
+        self.shared, self.factors = shared, factors
         self.query, self.key = nn.Linear(8, 16), nn.Linear(8, 16)
 
     def forward(self, x):
-        q, k = self.query(x) * 0.5, self.key(x) * 0.25
+        q, k = self.query(x) * self.factors[0], self.key(x) * self.factors[1]
         scores = q @ k.transpose(1, 2)
         return scores + k.sum() if self.shared else scores
 
@@ -137,6 +137,14 @@ def test_a_matrix_product_has_one_factor(shared, factors):
     graph = verify(merge_factors(graph))
     assert [n.args[1] for n in calls(graph.graph) if n.target is aten.mul.Tensor] == factors
     torch.testing.assert_close(run(graph, x)[0], module(x))
+
+
+@pytest.mark.parametrize("size", [16, 64, 256])
+def test_two_fourth_roots_of_a_power_of_two_make_a_power_of_two(size):
+    root = size**-0.5
+    graph = export(Scores(False, (math.sqrt(root), math.sqrt(root))), (torch.randn(1, 5, 8),))
+    graph = verify(merge_factors(graph))
+    assert [n.args[1] for n in calls(graph.graph) if n.target is aten.mul.Tensor] == [root]
 
 
 class Projected(nn.Module):

@@ -209,3 +209,19 @@ def test_the_time_of_products_at_an_owner_does_not_depend_on_its_values(monkeypa
     expected = torch.nn.functional.conv2d(x.double(), w.double()).long()
     assert any(torch.equal(component, expected) for component in share)
     assert any(torch.equal(component, x[0, 0] @ w[0, :, :2].reshape(4, 3)) for component in rows)
+
+
+def test_the_time_of_maxima_at_an_owner_does_not_depend_on_its_values(monkeypatch):
+    def refused(*_):
+        raise AssertionError("its time depends on the values")
+
+    monkeypatch.setattr(ring, "extremes", refused)
+    x = torch.tensor([[3, -7, 3, 1, 0], [-9, -8, -9, -9, -8]])
+    with privml.local("twopc", ot="ideal") as session:
+        owner = session.engine.owned(1)
+        share = owner.input(x, x.shape, 1, 16)
+        largest, place = owner.max_last(share, 16, one_hot=True)
+        index = owner.argmax_last(share, 16)
+    found = {tuple(value.tolist()) for value in largest}, {tuple(value.argmax(-1).tolist()) for value in place}
+    assert (3, -8) in found[0] and (0, 1) in found[1]
+    assert any(torch.equal(component, torch.tensor([0, 1])) for component in index)

@@ -273,12 +273,14 @@ class PlainEngine(Engine):
         return self._fit(product[0], bits, product[1])
 
     def _comparable(self, value: torch.Tensor, bits: int) -> bool:
-        """Whether differences of values fit the ring; otherwise the tournament decides which one comes out."""
+        """Whether differences of values are known to fit the ring; otherwise the tournament decides which one comes
+        out. An owner of secrets always takes it: the time must not depend on them."""
+        if not self.check_overflow:
+            return False
         low, high = ring.extremes(value)
-        fits = -(1 << (bits - 2)) <= low and high <= 1 << (bits - 2)
-        if not fits and self.check_overflow:
+        if not -(1 << (bits - 2)) <= low <= high <= 1 << (bits - 2):
             self._fail(max(abs(low), abs(high)).bit_length() + 2, bits)
-        return fits
+        return True
 
     def _fail(self, needed: int, bits: int) -> None:
         name = current_node().name

@@ -31,9 +31,14 @@ def merge_factors(module: fx.GraphModule) -> fx.GraphModule:
         if node.target in _PRODUCTS:
             first, second = (_factor_before(operand, node) for operand in node.args[:2])
             if first is not None and second is not None and first is not second:
-                first.update_arg(1, first.args[1] * second.args[1])
+                first.update_arg(1, _product(first.args[1], second.args[1]))
                 second.replace_all_uses_with(second.args[0])
     return tidy(module)
+
+
+def _product(first: float, second: float) -> float:
+    """Rounded to 15 digits, so that two fourth roots of a power of two make a power of two."""
+    return float(f"{first * second:.15g}")
 
 
 def _factor_before(value: fx.Node, user: fx.Node) -> fx.Node | None:
