@@ -3,6 +3,7 @@
 // instruction set each.
 #pragma once
 
+#include "base/wipe.h"
 #include "crypto/aes_wide.h"
 #include "ot/kernels.h"
 
@@ -27,6 +28,7 @@ struct WidePatch {
     for (int v = 0; v < kVectors; ++v) values[v] = Wide::load(words + 2 * Wide::kBlocks * v);
     const u64 number[2] = {patch.place / kNodes, patch.place / kNodes};
     group = Wide::broadcast(number);
+    wipe(words, sizeof(words));
   }
   // What `of` takes for the group of that number.
   Register mask(u64 number) const {
@@ -93,6 +95,7 @@ LevelSums grow_level(const crypto::Block* round_keys, crypto::Block* nodes, i64 
     nodes[i] = left;
     nodes[count + i] = other;
   }
+  wipe(copy, sizeof(copy));
   return sums;
 }
 
