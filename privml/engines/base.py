@@ -277,8 +277,8 @@ class Engine(abc.ABC):
     def less_than_many(self, a: Share, thresholds: Sequence[int], bits: int) -> Share:
         """Boolean shares [k, ...] of [a < t] for public thresholds, |a - t| < 2^(bits - 1)."""
         shape = (len(thresholds), *a[0].shape)
-        steps = torch.tensor(thresholds).view(-1, *[1] * a[0].dim()).expand(shape)
-        return self.less_than_zero(self.add_public(tuple(c.expand(shape) for c in a), -steps, bits), bits)
+        steps = torch.tensor([-t for t in thresholds]).view(-1, *[1] * a[0].dim()).expand(shape)
+        return self.less_than_zero(self.add_public(tuple(c.expand(shape) for c in a), steps, bits), bits)
 
     @abc.abstractmethod
     def equal_zero(self, a: Share, bits: int) -> Share: ...
