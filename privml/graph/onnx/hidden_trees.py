@@ -16,6 +16,7 @@ import torch
 
 from privml.graph.onnx.forest import Forest
 from privml.graph.onnx.table import Node
+from privml.ops.choices import ONE_HOT_ROWS
 
 # The comparison that a hidden tree makes everywhere, and the one with the outcomes exchanged.
 _OPPOSITE = {"BRANCH_LEQ": "BRANCH_GT", "BRANCH_LT": "BRANCH_GTE"}
@@ -82,4 +83,4 @@ def _depth(forest: Forest, root: int) -> int:
 
 def choose(x: torch.Tensor, selection: torch.Tensor) -> torch.Tensor:
     """The feature [n, nodes] of each node; an owner who might cheat proves first that its rows choose one each."""
-    return x.to(selection.dtype) @ torch.ops.privml.one_hot_rows(selection).t()
+    return x.to(selection.dtype) @ ONE_HOT_ROWS(selection).t()

@@ -22,6 +22,7 @@ from privml.graph.onnx.linear_models import (
     two_columns,
 )
 from privml.graph.onnx.table import ML, Node, Run, operator
+from privml.ops.choices import SELECT_ROWS
 
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", MEMBER)
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
@@ -131,7 +132,7 @@ def _evaluation(node: Node, forest: Forest, aggregate: str, base: Any) -> Evalua
         if plan.order:
             values = choose(x, rest.pop(0)) if hidden else x.index_select(1, plan.features)
             bits = compare(forest, plan, values, rest.pop(0))
-        scores = torch.ops.privml.select_rows(reached(plan, bits), rest.pop(0))
+        scores = SELECT_ROWS(reached(plan, bits), rest.pop(0))
         if aggregate == "AVERAGE":
             scores = scores / len(trees)
         elif aggregate in ("MIN", "MAX"):
