@@ -54,7 +54,7 @@ void encrypt_polynomials(i64 inner, int weight_bits, int ell, i64 count) {
   std::vector<u64> message(choice->set.n);
   std::vector<u8> upload(lattice::upload_bytes(*choice, choice->set.n));
   prg.fill_ring(message, ell);
-  for (i64 i = 0; i < count; ++i) key.encrypt(i, *choice, message, upload);
+  for (i64 i = 0; i < count; ++i) key.encrypt(i, 1, *choice, message, upload);
 }
 
 // This party's words, if it owns the weights, and what they are known by.
@@ -77,10 +77,14 @@ twopc::OwnedWeights owned(const TwoPartySession& session, const Words& weights,
 twopc::ProductHalves halves(const TwoPartySession& session, const Words& weights,
                             const Format& format, const std::array<i64, 2>& sizes, int ell,
                             const py::bytes& label, const std::string& noise,
-                            const std::optional<py::bytes>& digest) {
+                            const std::optional<py::bytes>& digest, int threads) {
   const auto [inner, columns] = sizes;
-  return twopc::matmul_halves(owned(session, weights, format, inner, columns, digest), inner,
-                              columns, ell, view_of(label), noise_of(noise));
+  expect(threads >= 1, "lattice: a party computes with a thread or more");
+  twopc::ProductHalves out =
+      twopc::matmul_halves(owned(session, weights, format, inner, columns, digest), inner, columns,
+                           ell, view_of(label), noise_of(noise));
+  out.threads = threads;
+  return out;
 }
 
 // Arguments are checked before a session is touched, which a failing protocol would end.
@@ -284,11 +288,12 @@ void define_lattice_products(py::module_& m) {
       "lattice_matmul",
       [](TwoPartySession& session, const Words& x, const Format& x_format, const Words& y,
          const Format& y_format, i64 rows, i64 inner, i64 columns, int ell,
-         const std::string& noise) {
+         const std::string& noise, int threads) {
         const auto a = view_if(x, "x"), b = view_if(y, "y");
         const twopc::Operand fx = operand(x_format), fy = operand(y_format);
         const twopc::MatrixShape shape{rows, inner, columns};
         const lattice::Noise kind = noise_of(noise);
+        expect(threads >= 1, "lattice: a party computes with a thread or more");
         // Says what does not fit before a session is touched.
         ot::CostMeter meter{ot::RcotCost{"ideal", 0, 1, i64{1} << 40}};
         twopc::cost_lattice_matmul(meter, fx, fy, shape, ell, kind);
@@ -297,7 +302,7 @@ void define_lattice_products(py::module_& m) {
         Result<u64> out(session, {rows, columns});
         session.run(
             [&](ot::Party& party) {
-              twopc::lattice_matmul(party, fx, a, fy, b, shape, ell, out.span, kind);
+              twopc::lattice_matmul(party, fx, a, fy, b, shape, ell, out.span, {kind, threads});
             },
             [&](ot::CostMeter& meter) {
               twopc::cost_lattice_matmul(meter, fx, fy, shape, ell, kind);
@@ -305,9 +310,9 @@ void define_lattice_products(py::module_& m) {
         return out.array;
       },
       "session"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a, "rows"_a, "inner"_a, "columns"_a,
-      "ell"_a, "noise"_a = "tail",
+      "ell"_a, "noise"_a = "tail", "threads"_a = 1,
       "As matmul, by lattice-based encryption; one operand is owned by a party, the other one not "
-      "by the same.");
+      "by the same. `threads`: that this party computes with.");
   py::class_<twopc::ProductHalves>(
       m, "ProductHalves",
       "What a party keeps for products with one matrix of weights: the first batch of rows makes "
@@ -334,9 +339,10 @@ void define_lattice_products(py::module_& m) {
           [](const twopc::ProductHalves& h) { return twopc::beginning_bytes(h.product); },
           "The same of what the first batch takes besides.");
   m.def("lattice_halves", &halves, "session"_a, "weights"_a, "weights_format"_a, "sizes"_a, "ell"_a,
-        "label"_a = py::bytes(), "noise"_a = "tail", "digest"_a = py::none(),
+        "label"_a = py::bytes(), "noise"_a = "tail", "digest"_a = py::none(), "threads"_a = 1,
         "For products x @ weights; sizes are inner, columns. Sends nothing. `digest` is the "
-        "fingerprint of the weights where it is known already.");
+        "fingerprint of the weights where it is known already; `threads`: that this party computes "
+        "with.");
   m.def("lattice_multiply", &multiply, "session"_a, "halves"_a, "x"_a, "x_format"_a, "weights"_a,
         "weights_format"_a, "rows"_a, "digest"_a = py::none(),
         "x @ weights with nothing prepared but the halves.");

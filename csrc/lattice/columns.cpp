@@ -5,13 +5,15 @@
 
 #include "base/error.h"
 #include "base/multiversion.h"
+#include "base/parallel.h"
 #include "lattice/scalar_product.h"
 #include "lattice/words.h"
 
 namespace privml::lattice {
 namespace {
 
-constexpr i64 kRowsAtOnce = 96;  // answers whose sums are held together
+constexpr i64 kRowsAtOnce = 96;    // answers whose sums a thread holds together
+constexpr i64 kRowsOfThread = 12;  // whole kernels of products of scalars
 
 // U of answer `index`, and the stream that its e' comes from.
 Small blinding_of(crypto::Block key, i64 index, i64 n, crypto::Prg& stream) {
@@ -21,14 +23,23 @@ Small blinding_of(crypto::Block key, i64 index, i64 n, crypto::Prg& stream) {
   return sample_secret(stream, n, n);
 }
 
-// Calls part(rows) for some rows at a time.
+// Calls part(rows) for some rows at a time, on up to so many threads.
 template <class Part>
-void in_parts(const WeightRows& weights, i64 inner, Part&& part) {
-  for (i64 row = 0; row < weights.rows; row += kRowsAtOnce) {
-    const i64 count = std::min(kRowsAtOnce, weights.rows - row);
-    part(
-        WeightRows{weights.words.subspan(row * inner, count * inner), row, count, weights.largest});
-  }
+void in_parts(const WeightRows& weights, i64 inner, int threads, Part&& part) {
+  in_parallel(weights.rows, kRowsOfThread, threads, [&](i64 first, i64 rows) {
+    for (i64 row = first; row < first + rows; row += kRowsAtOnce) {
+      const i64 count = std::min(kRowsAtOnce, first + rows - row);
+      part(WeightRows{weights.words.subspan(row * inner, count * inner), row, count,
+                      weights.largest});
+    }
+  });
+}
+
+// Each row's, drawn before threads divide the rows.
+WipedVector<crypto::Block> seeds_of(i64 rows, crypto::Prg& prg) {
+  WipedVector<crypto::Block> seeds(rows);
+  prg.fill_blocks(seeds.data(), rows);
+  return seeds;
 }
 
 // The high words decide if more is dropped than the low bits.
@@ -133,15 +144,30 @@ void KeyOwner::write_key(MutableBytes out) {
   encrypt_words(public_seed(digest_, PublicPart::key, 0), zero.view(), set_.n, out);
 }
 
-void KeyOwner::encrypt(i64 index, const ColumnChoice& choice, std::span<const u64> message,
-                       MutableBytes out) {
-  expect(std::ssize(message) <= set_.n, "lattice: a ciphertext has up to n coefficients");
+void KeyOwner::encrypt(i64 first, i64 rows, const ColumnChoice& choice,
+                       std::span<const u64> message, MutableBytes out, int threads) {
+  const i64 columns = std::ssize(message) / rows, each = upload_bytes(choice, columns);
+  expect(columns <= set_.n, "lattice: a ciphertext has up to n coefficients");
+  expect(std::ssize(message) == rows * columns && std::ssize(out) == rows * each,
+         "lattice: the message does not match the shape");
+  const WipedVector<crypto::Block> seeds = seeds_of(rows, prg_);
+  in_parallel(rows, 1, threads, [&](i64 begin, i64 count) {
+    for (i64 i = begin; i < begin + count; ++i) {
+      crypto::Prg errors(seeds[i]);
+      encrypt_row(first + i, choice, message.subspan(i * columns, columns), errors,
+                  out.subspan(i * each, each));
+    }
+  });
+}
+
+void KeyOwner::encrypt_row(i64 index, const ColumnChoice& choice, std::span<const u64> message,
+                           crypto::Prg& errors, MutableBytes out) const {
   const int ring_bits = choice.ring_bits();
   Words words(set_.n);
   clear(words.output());
   // The ring lies at the top of the words.
   for (i64 i = 0; i < std::ssize(message); ++i) words.high[i] = message[i] << (64 - ring_bits);
-  const Words c0 = encrypted(public_seed(digest_, PublicPart::upload, index), words.view());
+  const Words c0 = encrypted(public_seed(digest_, PublicPart::upload, index), words.view(), errors);
   write_upload(choice, c0.view().part(0, std::ssize(message)), out);
 }
 
@@ -151,6 +177,10 @@ void KeyOwner::encrypt_words(crypto::Block seed, WordsView message, i64 columns,
 }
 
 Words KeyOwner::encrypted(crypto::Block seed, WordsView message) {
+  return encrypted(seed, message, prg_);
+}
+
+Words KeyOwner::encrypted(crypto::Block seed, WordsView message, crypto::Prg& errors) const {
   const int low_bits = set_.low_bits();
   Words a(set_.n), c0(set_.n);
   crypto::Prg uniform(seed);
@@ -158,17 +188,27 @@ Words KeyOwner::encrypted(crypto::Block seed, WordsView message) {
   std::ranges::copy(message.high, c0.high.begin());
   std::ranges::copy(message.low, c0.low.begin());
   Small error(set_.n);
-  sample_error(prg_, error);
+  sample_error(errors, error);
   add_small(error, low_bits, c0.output());
   ring_.add_product(ring_.transform(a.view()), negative_, c0.output());
   return c0;
 }
 
-void KeyOwner::decrypt(const ColumnChoice& choice, Bytes c0, Bytes c1, std::span<u64> share) const {
-  const WipedVector<u64> sum = times_key(choice, c1);
-  read_numbers(c0, choice.masked_bits(), share);
+void KeyOwner::decrypt(i64 count, const ColumnChoice& choice, Bytes c0, Bytes c1,
+                       std::span<u64> share, int threads) const {
+  const i64 columns = std::ssize(share) / count, half = halves_bytes(choice, 1);
+  const i64 each = answer_bytes(choice, 1, columns);
+  if (std::ssize(c0) != count * each || std::ssize(c1) != count * half)
+    throw ProtocolError("lattice: an answer has the wrong length");
   const u64 mask = low_mask(choice.masked_bits());
-  for (i64 i = 0; i < std::ssize(share); ++i) share[i] = (share[i] + sum[i]) & mask;
+  in_parallel(count, 1, threads, [&](i64 first, i64 answers) {
+    for (i64 j = first; j < first + answers; ++j) {
+      const WipedVector<u64> sum = times_key(choice, c1.subspan(j * half, half));
+      const std::span<u64> mine = share.subspan(j * columns, columns);
+      read_numbers(c0.subspan(j * each, each), choice.masked_bits(), mine);
+      for (i64 i = 0; i < columns; ++i) mine[i] = (mine[i] + sum[i]) & mask;
+    }
+  });
 }
 
 WipedVector<u64> KeyOwner::times_key(const ColumnChoice& choice, Bytes c1) const {
@@ -219,13 +259,13 @@ HalvesMaker::HalvesMaker(const ColumnChoice& choice, const Digest& digest, i64 i
   }
 }
 
-void HalvesMaker::write(const WeightRows& weights, MutableBytes out) const {
+void HalvesMaker::write(const WeightRows& weights, MutableBytes out, int threads) const {
   const i64 n = choice_.set.n, each = halves_bytes(choice_, 1);
   const int low_bits = choice_.set.low_bits();
   expect(
       std::ssize(weights.words) == weights.rows * inner_ && std::ssize(out) == weights.rows * each,
       "lattice: the halves' shapes do not fit");
-  in_parts(weights, inner_, [&](const WeightRows& part) {
+  in_parts(weights, inner_, threads, [&](const WeightRows& part) {
     Words c1(part.rows * n);
     multiply_scalars(part.words, part.rows, inner_, part.largest, a_.view(), n, low_bits,
                      c1.output());
@@ -263,24 +303,27 @@ void Evaluator::read_ciphertext(i64 index, Bytes upload) {
   read_upload(choice_, upload, c0_.output().part(index * columns_, columns_));
 }
 
-void Evaluator::answer(const WeightRows& weights, MutableBytes out, std::span<u64> share) const {
+void Evaluator::answer(const WeightRows& weights, MutableBytes out, std::span<u64> share,
+                       int threads) {
   const i64 each = answer_bytes(choice_, 1, columns_);
   expect(std::ssize(weights.words) == weights.rows * inner_ &&
              std::ssize(out) == weights.rows * each && std::ssize(share) == weights.rows * columns_,
          "lattice: the answers' shapes do not fit");
-  in_parts(weights, inner_, [&](const WeightRows& part) {
+  const WipedVector<crypto::Block> seeds = seeds_of(weights.rows, prg_);
+  in_parts(weights, inner_, threads, [&](const WeightRows& part) {
     Words sums(part.rows * columns_);
     multiply_scalars(part.words, part.rows, inner_, part.largest, c0_.view(), columns_,
                      choice_.set.low_bits(), sums.output());
     for (i64 i = 0; i < part.rows; ++i) {
       const i64 row = part.first + i;
-      finish(weights.first + row, sums.view().part(i * columns_, columns_),
+      finish(weights.first + row, sums.view().part(i * columns_, columns_), seeds[row],
              out.subspan(row * each, each), share.subspan(row * columns_, columns_));
     }
   });
 }
 
-void Evaluator::finish(i64 index, WordsView c0, MutableBytes out, std::span<u64> share) const {
+void Evaluator::finish(i64 index, WordsView c0, crypto::Block seed, MutableBytes out,
+                       std::span<u64> share) const {
   const i64 n = choice_.set.n;
   crypto::Prg stream(crypto::kZeroBlock);
   const Small u = blinding_of(blinding_, index, n, stream);
@@ -289,7 +332,8 @@ void Evaluator::finish(i64 index, WordsView c0, MutableBytes out, std::span<u64>
   std::ranges::copy(c0.high, whole.high.begin());
   std::ranges::copy(c0.low, whole.low.begin());
   ring_.add_product(p0_, ring_.transform(u), whole.output());
-  write_masked(choice_, whole.view().part(0, columns_), prg_, out, share);
+  crypto::Prg masks(seed);
+  write_masked(choice_, whole.view().part(0, columns_), masks, out, share);
 }
 
 }  // namespace privml::lattice

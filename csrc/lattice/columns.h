@@ -49,6 +49,9 @@ i64 halves_bytes(const ColumnChoice& choice, i64 count);
 i64 key_bytes(const RingSet& set);
 i64 answer_bytes(const ColumnChoice& choice, i64 count, i64 columns);
 
+// What follows works on several rows with up to `threads` threads, whose number changes nothing
+// that is written: each row has randomness of its own.
+
 // The key owner's side of one batch.
 class KeyOwner {
  public:
@@ -62,16 +65,21 @@ class KeyOwner {
   // All coefficients of it.
   Words encrypted(crypto::Block seed, WordsView message);
   const Small& secret() const { return small_; }
-  // Row `index` of the message, of at most n ring elements; each once.
-  void encrypt(i64 index, const ColumnChoice& choice, std::span<const u64> message,
-               MutableBytes out);
-  // This party's shares of an answer with the halves `c0` and `c1`. Throws ProtocolError if the
-  // bytes are none.
-  void decrypt(const ColumnChoice& choice, Bytes c0, Bytes c1, std::span<u64> share) const;
+  // Rows of the message from number `first` on, of at most n ring elements each; each row once.
+  void encrypt(i64 first, i64 rows, const ColumnChoice& choice, std::span<const u64> message,
+               MutableBytes out, int threads = 1);
+  // This party's shares of `count` answers with the halves `c0` and `c1`. Throws ProtocolError if
+  // the bytes are none.
+  void decrypt(i64 count, const ColumnChoice& choice, Bytes c0, Bytes c1, std::span<u64> share,
+               int threads = 1) const;
   // The half `c1` times the key, modulo 2^masked_bits, rounded down.
   WipedVector<u64> times_key(const ColumnChoice& choice, Bytes c1) const;
 
  private:
+  Words encrypted(crypto::Block seed, WordsView message, crypto::Prg& errors) const;
+  void encrypt_row(i64 index, const ColumnChoice& choice, std::span<const u64> message,
+                   crypto::Prg& errors, MutableBytes out) const;
+
   RingSet set_;
   Digest digest_;
   crypto::Prg& prg_;
@@ -107,7 +115,7 @@ class HalvesMaker {
  public:
   HalvesMaker(const ColumnChoice& choice, const Digest& digest, i64 inner, crypto::Block blinding);
   // Those of some rows, one after another.
-  void write(const WeightRows& weights, MutableBytes out) const;
+  void write(const WeightRows& weights, MutableBytes out, int threads = 1) const;
 
  private:
   ColumnChoice choice_;
@@ -130,10 +138,11 @@ class Evaluator {
   void read_ciphertext(i64 index, Bytes upload);
   // The halves c0 of the answers to some rows one after another, and this party's shares of them
   // (rows x columns).
-  void answer(const WeightRows& weights, MutableBytes out, std::span<u64> share) const;
+  void answer(const WeightRows& weights, MutableBytes out, std::span<u64> share, int threads = 1);
 
  private:
-  void finish(i64 index, WordsView c0, MutableBytes out, std::span<u64> share) const;
+  void finish(i64 index, WordsView c0, crypto::Block seed, MutableBytes out,
+              std::span<u64> share) const;
 
   ColumnChoice choice_;
   i64 inner_, columns_;

@@ -58,7 +58,7 @@ Product run(const ColumnChoice& choice, const Shape& shape, int weight_bits, Ext
   Evaluator evaluator(choice, {outputs, inner}, columns, blinding, p0, owner);
   std::vector<u8> upload(upload_bytes(choice, columns));
   for (i64 k = 0; k < inner; ++k) {
-    key.encrypt(k, choice, std::span(message).subspan(k * columns, columns), upload);
+    key.encrypt(k, 1, choice, std::span(message).subspan(k * columns, columns), upload);
     evaluator.read_ciphertext(k, upload);
   }
   const i64 answer = answer_bytes(choice, 1, columns), c1 = halves_bytes(choice, 1);
@@ -70,7 +70,7 @@ Product run(const ColumnChoice& choice, const Shape& shape, int weight_bits, Ext
   evaluator.answer({weights, 0, outputs, most}, result.answers, result.shares);
   for (i64 j = 0; j < outputs; ++j) {
     std::vector<u64> share(columns);
-    key.decrypt(choice, Bytes(result.answers).subspan(j * answer, answer),
+    key.decrypt(1, choice, Bytes(result.answers).subspan(j * answer, answer),
                 Bytes(result.halves).subspan(j * c1, c1), share);
     for (i64 x = 0; x < columns; ++x) {
       u64 expected = 0;
@@ -118,6 +118,57 @@ TEST(Columns, NoiseStaysBelowHalfOfItsBound) {
     EXPECT_TRUE(result.exact);
     EXPECT_GT(std::min(result.zeros, result.ones), 1000);  // it is there, of either sign
   }
+}
+
+TEST(Columns, RowsOfOneCallAreThoseOfSeveralThreads) {
+  constexpr i64 kOutputs = 50, kInner = 20, kColumns = 33;
+  const ColumnChoice choice = chosen(kInner, 12, 44);
+  std::vector<u64> weights(kOutputs * kInner), message(kInner * kColumns);
+  crypto::Prg(crypto::Block{1, 1}).fill_ring(message, 44);
+  for (i64 i = 0; i < kOutputs * kInner; ++i)
+    weights[i] = static_cast<u64>(to_signed(static_cast<u64>(i * i), 12));
+  const u64 largest = largest_weight(12, true);
+  struct Run {
+    std::vector<u8> upload, c0, c1;
+    std::vector<u64> theirs, mine;
+    bool operator==(const Run&) const = default;
+  };
+  // `together`: the outputs of a call.
+  const auto run_with = [&](int threads, i64 together) {
+    crypto::Prg client({2, 1}), owner({2, 2});
+    KeyOwner key(choice.set, session(1), client);
+    std::vector<u8> p0(key_bytes(choice.set));
+    key.write_key(p0);
+    Evaluator evaluator(choice, {kOutputs, kInner}, kColumns, {5, 6}, p0, owner);
+    const HalvesMaker maker(choice, session(1), kInner, {5, 6});
+    const i64 each = upload_bytes(choice, kColumns), half = halves_bytes(choice, 1);
+    const i64 answer = answer_bytes(choice, 1, kColumns);
+    Run run{std::vector<u8>(kInner * each), std::vector<u8>(kOutputs * answer),
+            std::vector<u8>(kOutputs * half), std::vector<u64>(kOutputs * kColumns),
+            std::vector<u64>(kOutputs * kColumns)};
+    key.encrypt(0, kInner, choice, message, run.upload, threads);
+    for (i64 k = 0; k < kInner; ++k)
+      evaluator.read_ciphertext(k, Bytes(run.upload).subspan(k * each, each));
+    for (i64 first = 0; first < kOutputs; first += together) {
+      const i64 rows = std::min(together, kOutputs - first);
+      const WeightRows part{std::span(weights).subspan(first * kInner, rows * kInner), first, rows,
+                            largest};
+      maker.write(part, std::span(run.c1).subspan(first * half, rows * half), threads);
+      evaluator.answer(part, std::span(run.c0).subspan(first * answer, rows * answer),
+                       std::span(run.theirs).subspan(first * kColumns, rows * kColumns), threads);
+    }
+    key.decrypt(kOutputs, choice, run.c0, run.c1, run.mine, threads);
+    return run;
+  };
+  const Run one = run_with(1, kOutputs);
+  for (i64 i = 0; i < kOutputs * kColumns; ++i) {
+    u64 expected = 0;
+    for (i64 k = 0; k < kInner; ++k)
+      expected += weights[i / kColumns * kInner + k] * message[k * kColumns + i % kColumns];
+    ASSERT_EQ((one.mine[i] + one.theirs[i]) >> 1 & low_mask(44), expected & low_mask(44)) << i;
+  }
+  for (const auto& [threads, together] : {std::pair<int, i64>{2, kOutputs}, {5, kOutputs}, {3, 26}})
+    EXPECT_EQ(run_with(threads, together), one) << threads << " " << together;
 }
 
 // A test of the test: with too few bits results are wrong.
@@ -224,12 +275,12 @@ TEST(Columns, MalformedMessagesAreRefused) {
   EXPECT_THROW(evaluator.read_ciphertext(0, upload), ProtocolError);
   std::vector<u8> c0(answer_bytes(choice, 1, 3)), c1(halves_bytes(choice, 1));
   std::vector<u64> share(3);
-  EXPECT_NO_THROW(key.decrypt(choice, c0, c1, share));
-  EXPECT_THROW(key.decrypt(choice, Bytes(c0).first(c0.size() - 1), c1, share), ProtocolError);
-  EXPECT_THROW(key.decrypt(choice, c0, Bytes(c1).first(c1.size() - 1), share), ProtocolError);
+  EXPECT_NO_THROW(key.decrypt(1, choice, c0, c1, share));
+  EXPECT_THROW(key.decrypt(1, choice, Bytes(c0).first(c0.size() - 1), c1, share), ProtocolError);
+  EXPECT_THROW(key.decrypt(1, choice, c0, Bytes(c1).first(c1.size() - 1), share), ProtocolError);
   ASSERT_NE(3 * choice.answer_bits % 8, 0);
   c0.back() = 0xff;
-  EXPECT_THROW(key.decrypt(choice, c0, c1, share), ProtocolError);
+  EXPECT_THROW(key.decrypt(1, choice, c0, c1, share), ProtocolError);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ void products(i64 inner, i64 outputs, int weight_bits, int ring_bits) {
   std::printf("weights of %d bits, ring of %d, words of %d\n", weight_bits, ring_bits,
               choice.set.log_q);
   std::printf("encrypt                              %8.1f us\n",
-              microseconds(5, [&] { key.encrypt(0, choice, message, upload); }));
+              microseconds(5, [&] { key.encrypt(0, 1, choice, message, upload); }));
   std::printf("read a ciphertext                    %8.1f us\n",
               microseconds(5, [&] { evaluator.read_ciphertext(0, upload); }));
   for (i64 k = 0; k < inner; ++k) evaluator.read_ciphertext(k, upload);
@@ -109,7 +109,7 @@ void products(i64 inner, i64 outputs, int weight_bits, int ring_bits) {
   const Bytes first = Bytes(c0).first(answer_bytes(choice, 1, kN));
   const Bytes second = Bytes(c1).first(halves_bytes(choice, 1));
   std::printf("decrypt                              %8.1f us\n", microseconds(5, [&] {
-                key.decrypt(choice, first, second, std::span(share).first(kN));
+                key.decrypt(1, choice, first, second, std::span(share).first(kN));
               }));
 }
 

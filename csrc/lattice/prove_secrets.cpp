@@ -60,7 +60,7 @@ void columns() {
     Evaluator evaluator(choice, {kOutputs, kInner}, kColumns, blinding, p0, owner);
     for (i64 k = 0; k < kInner; ++k) {
       const auto row = std::span(factors.message).subspan(k * kColumns, kColumns);
-      key.encrypt(k, choice, row, upload);
+      key.encrypt(k, 1, choice, row, upload);
       publish(upload);
       evaluator.read_ciphertext(k, upload);
     }
@@ -72,7 +72,7 @@ void columns() {
     evaluator.answer(rows, c0, share);
     publish(c0);
     publish(c1);
-    key.decrypt(choice, Bytes(c0).first(each), Bytes(c1).first(half), mine);
+    key.decrypt(1, choice, Bytes(c0).first(each), Bytes(c1).first(half), mine);
   }
 }
 

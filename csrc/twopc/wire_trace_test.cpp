@@ -209,16 +209,19 @@ TEST(WireTrace, KnownMostSignificantBits) {
 }
 
 TEST(WireTrace, LatticeProducts) {
-  EXPECT_EQ(trace([](ot::Party& p, const Words& x, const Bits&) {
-              const Words w(p.rank == 0 ? 30 : 0, 5);
-              const OwnedWeights weights{{0, 8, true}, w};
-              Words out(30);
-              ProductHalves halves = matmul_halves(weights, 10, 3, kWidth);
-              lattice_matmul(p, halves, {kShared, kWidth}, x, weights, 10, out);
-              prepared_matmul(p, prepare_matmul(p, halves, weights, 10), {kShared, kWidth}, x,
-                              weights, out);
-            }),
-            "7c3477ecb0edbefe");
+  const auto products = [](int threads) {
+    return [threads](ot::Party& p, const Words& x, const Bits&) {
+      const Words w(p.rank == 0 ? 300 : 0, 5);
+      const OwnedWeights weights{{0, 8, true}, w};
+      Words out(300);
+      ProductHalves halves = matmul_halves(weights, 10, 30, kWidth);
+      halves.threads = threads + p.rank;
+      lattice_matmul(p, halves, {kShared, kWidth}, x, weights, 10, out);
+      prepared_matmul(p, prepare_matmul(p, halves, weights, 10), {kShared, kWidth}, x, weights,
+                      out);
+    };
+  };
+  for (const int threads : {1, 2, 3}) EXPECT_EQ(trace(products(threads)), "627340be6a125b4d");
 }
 
 TEST(WireTrace, PackedProducts) {

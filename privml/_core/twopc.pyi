@@ -320,9 +320,10 @@ def lattice_halves(
     label: bytes = b"",
     noise: str = "tail",
     digest: bytes | None = None,
+    threads: int = 1,
 ) -> ProductHalves:
     """
-    For products x @ weights; sizes are inner, columns. Sends nothing. `digest` is the fingerprint of the weights where it is known already.
+    For products x @ weights; sizes are inner, columns. Sends nothing. `digest` is the fingerprint of the weights where it is known already; `threads`: that this party computes with.
     """
 
 def lattice_matmul(
@@ -336,9 +337,10 @@ def lattice_matmul(
     columns: int,
     ell: int,
     noise: str = "tail",
+    threads: int = 1,
 ) -> numpy.typing.NDArray[numpy.int64]:
     """
-    As matmul, by lattice-based encryption; one operand is owned by a party, the other one not by the same.
+    As matmul, by lattice-based encryption; one operand is owned by a party, the other one not by the same. `threads`: that this party computes with.
     """
 
 def lattice_multiply(

@@ -32,7 +32,7 @@ def test_direct_products_equal_those_of_integers_and_of_the_meter(owner):
     def party(rank, channel):
         session = _core.TwoPartySession(channel, rank, "softspoken", 4)
         fx, fw, *rest = arguments
-        out = T.lattice_matmul(session, shares[rank], fx, w if rank == owner else None, fw, *rest)
+        out = T.lattice_matmul(session, shares[rank], fx, w if rank == owner else None, fw, *rest, threads=1 + rank)
         meter = _core.TwoPartySession.meter(rank, "softspoken", 4)
         T.lattice_matmul(meter, shares[rank], fx, w if rank == owner else None, fw, *rest)
         assert online_bytes(session.counters()) == online_bytes(meter.counters())
@@ -117,7 +117,7 @@ def test_halves_serve_many_products_and_cost_their_beginning_once():
         mine = w if rank == 0 else None
         results, sent = [], []
         for one in (session, meter):
-            halves = T.lattice_halves(one, mine, fw, (5, 4), ELL)
+            halves = T.lattice_halves(one, mine, fw, (5, 4), ELL, threads=3 - rank)
             for i in range(3):
                 out = T.lattice_multiply(one, halves, shares[rank], fx, mine, fw, 6)
                 assert halves.batches == i + 1

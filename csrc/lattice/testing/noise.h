@@ -74,7 +74,7 @@ inline void measure_columns(const ColumnChoice& choice, const ProductBounds& bou
   const crypto::Block blinding = owner.next_block();
   Evaluator evaluator(shown, {outputs, bounds.inner}, n, blinding, p0, owner);
   for (i64 k = 0; k < bounds.inner; ++k) {
-    key.encrypt(k, shown, row, upload);
+    key.encrypt(k, 1, shown, row, upload);
     evaluator.read_ciphertext(k, upload);
   }
   const i64 each = answer_bytes(shown, 1, n), half = halves_bytes(shown, 1);
@@ -85,7 +85,8 @@ inline void measure_columns(const ColumnChoice& choice, const ProductBounds& bou
   evaluator.answer(rows, c0, theirs);
   const std::vector<u64> expected(n, static_cast<u64>(bounds.inner) * bounds.weight);
   for (i64 j = 0; j < outputs; ++j) {
-    key.decrypt(shown, Bytes(c0).subspan(j * each, each), Bytes(c1).subspan(j * half, half), mine);
+    key.decrypt(1, shown, Bytes(c0).subspan(j * each, each), Bytes(c1).subspan(j * half, half),
+                mine);
     add_noises(shown, choice.dropped, mine, std::span(theirs).subspan(j * n, n), expected, sum);
   }
 }

@@ -12,20 +12,26 @@ namespace {
 
 using lattice::WeightRows;
 
-constexpr i64 kAnswersAtOnce = 96;  // leave while others are computed
+// Of one thread: answers that leave while others are computed, and what the client works on.
+constexpr i64 kAnswersAtOnce = 96, kClientsAtOnce = 16;
 
 // Whether a batch needs new halves.
 bool begins(i64 batch) { return batch % lattice::kMostBatches == 0; }
 
+// Calls part(first, count) for `at_once` of `all` at a time.
+template <class Part>
+void in_parts(i64 all, i64 at_once, Part&& part) {
+  for (i64 first = 0; first < all; first += at_once) part(first, std::min(at_once, all - first));
+}
+
 // Calls part(rows) for the weights of some answers at a time.
 template <class Part>
-void in_parts(const CiphertextProduct& product, std::span<const u64> weights, Part&& part) {
-  const auto [outputs, inner] = product.shape;
-  for (i64 first = 0; first < outputs; first += kAnswersAtOnce) {
-    const i64 count = std::min(kAnswersAtOnce, outputs - first);
+void in_parts(const ProductHalves& halves, std::span<const u64> weights, Part&& part) {
+  const auto [outputs, inner] = halves.product.shape;
+  in_parts(outputs, kAnswersAtOnce * halves.threads, [&](i64 first, i64 count) {
     part(lattice::WeightRows{weights.subspan(first * inner, count * inner), first, count,
-                             product.largest});
-  }
+                             halves.product.largest});
+  });
 }
 
 void compute_as_client(ot::Party& party, ProductHalves& halves, i64 columns,
@@ -38,22 +44,24 @@ void compute_as_client(ot::Party& party, ProductHalves& halves, i64 columns,
   std::vector<u8> wire(lattice::key_bytes(choice.set));
   key.write_key(wire);
   party.channel.write(wire);
-  wire.resize(lattice::upload_bytes(choice, columns));
-  for (i64 k = 0; k < inner; ++k) {
-    key.encrypt(k, choice, message.subspan(k * columns, columns), wire);
+  const i64 at_once = kClientsAtOnce * halves.threads;
+  in_parts(inner, at_once, [&](i64 first, i64 rows) {
+    wire.resize(rows * lattice::upload_bytes(choice, columns));
+    key.encrypt(first, rows, choice, message.subspan(first * columns, rows * columns), wire,
+                halves.threads);
     party.channel.write(wire);
-  }
+  });
   if (begins(halves.batches)) {
     halves.c1.resize(lattice::halves_bytes(choice, outputs));
     party.channel.read(halves.c1);
   }
-  wire.resize(lattice::answer_bytes(choice, 1, columns));
   const i64 half = lattice::halves_bytes(choice, 1);
-  for (i64 j = 0; j < outputs; ++j) {
+  in_parts(outputs, at_once, [&](i64 first, i64 count) {
+    wire.resize(lattice::answer_bytes(choice, count, columns));
     party.channel.read(wire);
-    key.decrypt(choice, wire, Bytes(halves.c1).subspan(j * half, half),
-                share.subspan(j * columns, columns));
-  }
+    key.decrypt(count, choice, wire, Bytes(halves.c1).subspan(first * half, count * half),
+                share.subspan(first * columns, count * columns), halves.threads);
+  });
 }
 
 void write_halves(ot::Party& party, ProductHalves& halves, std::span<const u64> weights) {
@@ -62,9 +70,9 @@ void write_halves(ot::Party& party, ProductHalves& halves, std::span<const u64> 
   const lattice::HalvesMaker maker(product.choice, halves.digest, product.shape.inner,
                                    halves.blinding);
   std::vector<u8> wire;
-  in_parts(product, weights, [&](const lattice::WeightRows& rows) {
+  in_parts(halves, weights, [&](const WeightRows& rows) {
     wire.resize(lattice::halves_bytes(product.choice, rows.rows));
-    maker.write(rows, wire);
+    maker.write(rows, wire, halves.threads);
     party.channel.write(wire);
     party.channel.flush();
   });
@@ -86,9 +94,10 @@ void compute_as_owner(ot::Party& party, const ProductHalves& halves, i64 columns
     party.channel.read(wire);
     evaluator.read_ciphertext(k, wire);
   }
-  in_parts(halves.product, weights, [&](const lattice::WeightRows& rows) {
+  in_parts(halves, weights, [&](const WeightRows& rows) {
     wire.resize(lattice::answer_bytes(choice, rows.rows, columns));
-    evaluator.answer(rows, wire, share.subspan(rows.first * columns, rows.rows * columns));
+    evaluator.answer(rows, wire, share.subspan(rows.first * columns, rows.rows * columns),
+                     halves.threads);
     party.channel.write(wire);
     party.channel.flush();
   });

@@ -48,6 +48,7 @@ struct ProductHalves {
   lattice::Digest weights{};  // of the weights, at their owner
   std::vector<u8> label{};    // of what it is for; both parties' alike
   i64 batches = 0;            // so far
+  int threads = 1;            // that this party computes with
   // Since the first batch, and made anew after lattice::kMostBatches:
   lattice::Digest digest{};                             // that the public halves come from
   Secret<crypto::Block> blinding = crypto::kZeroBlock;  // the owner's

@@ -118,15 +118,20 @@ void cost_lattice_matmul(ot::CostMeter& meter, const CiphertextProduct& product,
 
 void lattice_matmul(ot::Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
                     std::span<const u64> y, const MatrixShape& shape, int ell, std::span<u64> out,
-                    lattice::Noise noise) {
+                    const CiphertextOptions& options) {
   const auto [left, format, other, rows, columns] = sides_of(x_format, y_format, shape, ell);
   expect(std::ssize(x) == (holds(party.rank, x_format) ? shape.rows * shape.inner : 0) &&
              std::ssize(y) == (holds(party.rank, y_format) ? shape.inner * shape.columns : 0) &&
              std::ssize(out) == shape.rows * shape.columns,
          "lattice: an operand does not match the shape");
+  const auto halves_for = [&](const OwnedWeights& weights) {
+    ProductHalves halves = matmul_halves(weights, shape.inner, columns, ell, {}, options.noise);
+    halves.threads = options.threads;
+    return halves;
+  };
   if (!left) {
     const OwnedWeights weights{format, y};
-    ProductHalves halves = matmul_halves(weights, shape.inner, columns, ell, {}, noise);
+    ProductHalves halves = halves_for(weights);
     return lattice_matmul(party, halves, other, x, weights, rows, out);
   }
   const auto turned = [](std::span<const u64> a, i64 height, i64 width) {
@@ -135,7 +140,7 @@ void lattice_matmul(ot::Party& party, Operand x_format, std::span<const u64> x, 
   const std::vector<u64> words = turned(x, shape.rows, shape.inner);
   const std::vector<u64> given = turned(y, shape.inner, shape.columns);
   const OwnedWeights weights{format, words};
-  ProductHalves halves = matmul_halves(weights, shape.inner, columns, ell, {}, noise);
+  ProductHalves halves = halves_for(weights);
   WipedVector<u64> product(out.size());
   lattice_matmul(party, halves, other, given, weights, rows, product);
   std::ranges::copy(transposed(product, rows, columns), out.begin());

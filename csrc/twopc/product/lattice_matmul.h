@@ -44,11 +44,16 @@ void lattice_matmul(ot::Party& party, ProductHalves& halves, Operand x_format,
 void cost_lattice_matmul(ot::CostMeter& meter, const CiphertextProduct& product, i64 rows,
                          i64 batch);
 
+struct CiphertextOptions {
+  lattice::Noise noise = lattice::Noise::tail;
+  int threads = 1;  // that this party computes with
+};
+
 // x * y where either operand is the weights, with halves of its own. x: rows x inner, y: inner x
 // columns. Throws InvalidArgument as above, and if no operand or both are owned by one party.
 void lattice_matmul(ot::Party& party, Operand x_format, std::span<const u64> x, Operand y_format,
                     std::span<const u64> y, const MatrixShape& shape, int ell, std::span<u64> out,
-                    lattice::Noise noise = lattice::Noise::tail);
+                    const CiphertextOptions& options = {});
 void cost_lattice_matmul(ot::CostMeter& meter, Operand x_format, Operand y_format,
                          const MatrixShape& shape, int ell,
                          lattice::Noise noise = lattice::Noise::tail);

@@ -45,7 +45,7 @@ void expect_direct(Operand fx, Operand fy, const MatrixShape& shape, int ell,
   const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
     out[r].resize(shape.rows * shape.columns);
-    lattice_matmul(party, fx, xs[r], fy, ys[r], shape, ell, out[r], noise);
+    lattice_matmul(party, fx, xs[r], fy, ys[r], shape, ell, out[r], {noise, 3 - r});
   });
   ASSERT_EQ(reconstruct(out, ell), expected_product(x, fx, y, fy, shape, ell));
   expect_cost_equals(outcome,
@@ -257,6 +257,7 @@ TEST(ProductHalves, ServeManyProductsAndCostTheirBeginningOnce) {
     const Words mine = r == 1 ? w : Words{};
     const OwnedWeights weights = owned(fw, mine, shape);
     ProductHalves halves = matmul_halves(weights, 20, 4, ell, std::vector<u8>{7});
+    halves.threads = 1 + r;
     for (int i = 0; i < 4; ++i) {
       out[r].emplace_back(12);
       if (i % 2 == 0) {

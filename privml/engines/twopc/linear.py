@@ -292,12 +292,18 @@ def kept_bytes(product: Product, noise: str) -> int:
 
 # ---- calls of the core; only the owner passes the weights
 def halves_of(
-    session: _core.TwoPartySession, product: Product, weights: np.ndarray | None, label: bytes, noise: str
+    session: _core.TwoPartySession,
+    product: Product,
+    weights: np.ndarray | None,
+    label: bytes,
+    noise: str,
+    threads: int = 1,
 ) -> Any:
-    """What both keep for products with these weights: ``ProductHalves``. Nothing is sent."""
-    known, sizes = _known(session, product, weights), (product.inner, product.columns)
-    mine, digest = known
-    return _core.twopc.lattice_halves(session, mine, product.weight_format, sizes, product.bits, label, noise, digest)
+    """What both keep for products with these weights: ``ProductHalves``. Nothing is sent. ``threads``: that this party
+    computes with."""
+    mine, digest = _known(session, product, weights)
+    formats = product.weight_format, (product.inner, product.columns), product.bits
+    return _core.twopc.lattice_halves(session, mine, *formats, label, noise, digest, threads)
 
 
 def multiply(

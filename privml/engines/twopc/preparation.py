@@ -93,7 +93,7 @@ def pieces(engine: TwoPartyEngine, wanted: Wanted, queries: int, label: bytes) -
     if isinstance(product, Convolution):
         yield from pieces_of(engine, wanted, batches(product, queries))
         return
-    halves = halves_of(engine.session, product, wanted.weights, label, linear.noise)
+    halves = halves_of(engine.session, product, wanted.weights, label, linear.noise, engine.products.threads)
     for count in batches(product, queries):
         made = prepare(engine.session, halves, product, wanted.weights, count * product.rows)
         for _ in range(count):

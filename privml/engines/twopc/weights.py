@@ -197,13 +197,14 @@ def _product(engine: TwoPartyEngine, form: Form, product: Product, place: str, x
         return (tensor(session, pack(session, keys, product, values, kernel)),)
     halves = engine.record.halves.get(place)
     if halves is None and _keeps(engine, product, place):
-        halves = engine.record.halves[place] = halves_of(session, product, kernel, place.encode(), linear.noise)
+        kept = halves_of(session, product, kernel, place.encode(), linear.noise, engine.products.threads)
+        halves = engine.record.halves[place] = kept
         engine.products.halves -= kept_bytes(product, linear.noise)
     if halves is not None:
         return (tensor(session, multiply(session, halves, product, values, kernel)),)
     operands = values, product.x_format, kernel, product.weight_format
     shape = product.rows, product.inner, product.columns, product.bits
-    return call(session, "lattice_matmul", *operands, *shape, linear.noise)
+    return call(session, "lattice_matmul", *operands, *shape, linear.noise, engine.products.threads)
 
 
 def _stacked(operands: Sequence[Operand]) -> Operand:
