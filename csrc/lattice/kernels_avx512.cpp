@@ -8,7 +8,7 @@
 namespace privml::lattice {
 namespace {
 
-struct Fused512 {
+struct Fused512 : ShortWords<8> {
   static __m512d multiply_add(__m512d x, __m512d y, __m512d z) { return _mm512_fmadd_pd(x, y, z); }
   static __m512d rounded_product(__m512d x, __m512d y) {
     const __m512d round = _mm512_set1_pd(kRound);

@@ -18,6 +18,24 @@ struct Lanes {
   typedef u16 Shorts __attribute__((vector_size(2 * L)));
 };
 
+// Short words as numbers and back. Where compilers go through single elements, a set of kernels has
+// functions of its own for it.
+template <int L>
+struct ShortWords {
+  using Numbers = typename Lanes<L>::Numbers;
+  using Shorts = typename Lanes<L>::Shorts;
+  static Numbers widened(const u16* in) {
+    Shorts shorts;
+    __builtin_memcpy(&shorts, in, sizeof shorts);
+    return __builtin_convertvector(shorts, Numbers);
+  }
+  // numbers below 2^16
+  static void narrow(Numbers numbers, u16* out) {
+    const Shorts shorts = __builtin_convertvector(numbers, Shorts);
+    __builtin_memcpy(out, &shorts, sizeof shorts);
+  }
+};
+
 // x - 0 is x for every x, unlike x + 0, and costs no addition.
 template <int L>
 typename Lanes<L>::Reals broadcast(double x) {

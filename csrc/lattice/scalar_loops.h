@@ -18,7 +18,6 @@ struct ScalarLoops {
   using Numbers = typename Lanes<L>::Numbers;
   using StoredReals = typename Lanes<L>::StoredReals;
   using StoredNumbers = typename Lanes<L>::StoredNumbers;
-  using Shorts = typename Lanes<L>::Shorts;
   typedef i64 SignedNumbers __attribute__((vector_size(8 * L)));
   static constexpr i64 kColumns = vectors * L;
   static_assert(kColumns <= kMostScalarColumns);
@@ -74,11 +73,9 @@ struct ScalarLoops {
     for (i64 k = 0; k < inner; ++k, high += stride, low += stride, panels += kColumns) {
       for (int v = 0; v < vectors; ++v) {
         Numbers word;
-        Shorts shorts;
         __builtin_memcpy(&word, high + v * L, sizeof word);
-        __builtin_memcpy(&shorts, low + v * L, sizeof shorts);
         word += offset;
-        const Numbers least = (word << low_bits | __builtin_convertvector(shorts, Numbers)) & mask;
+        const Numbers least = (word << low_bits | Arithmetic::widened(low + v * L)) & mask;
         double* out = panels + v * L;
         *reinterpret_cast<StoredReals*>(out) = reinterpret_cast<Reals>(least | kWholeBits) - half;
         if (last == 2) {
@@ -103,9 +100,8 @@ struct ScalarLoops {
       Numbers word = (sum(0) + offset) >> low_bits;
       word += (sum(1) << (bits - low_bits)) - (offset >> low_bits);
       if (digits.count == 3) word += sum(2) << (2 * bits - low_bits);
-      const Shorts shorts = __builtin_convertvector(sum(0) & mask, Shorts);
       __builtin_memcpy(high + v * L, &word, sizeof word);
-      __builtin_memcpy(low + v * L, &shorts, sizeof shorts);
+      Arithmetic::narrow(sum(0) & mask, low + v * L);
     }
   }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "lattice/scalar_loops.h"
 
@@ -13,10 +14,11 @@ namespace {
 constexpr i64 kInnerBlock = 128;  // rows of a panel: two digits' fill a first cache
 constexpr i64 kLeastBlock = 32;   // what is worth a sum of its own
 constexpr i64 kPanelsAtOnce = 8;  // of neighbouring columns: a row's words are read together
-constexpr i64 kRowsSplit = 16;    // whose words, in all these panels, stay in a first cache
+constexpr i64 kRowsSplit = 4;     // whose words, in all these panels, stay in a first cache
+constexpr i64 kRowsAhead = 16;    // whose words are on their way from memory meanwhile
 constexpr int kExact = 53;        // bits of integers that doubles hold
 
-struct Unfused {
+struct Unfused : ShortWords<2> {
   using Reals = Lanes<2>::Reals;
   static Reals multiply_add(Reals x, Reals y, Reals z) { return x * y + z; }
 };
@@ -69,16 +71,34 @@ struct Product {
   i64 rows, inner;
 };
 
-// The digits of `depth` rows: for each of `count` neighbouring panels one digit after another.
-void split(const Product& product, LyingWords in, i64 depth, i64 count, double* panels) {
-  const auto& [kernels, digits, weights, rows, inner] = product;
-  const i64 each = depth * kernels.columns;
-  for (i64 k = 0; k < depth; k += kRowsSplit)
+// Asks for the words of rows [first, first + rows) in `count` panels, which are far apart in
+// memory.
+void prefetch(LyingWords in, i64 first, i64 rows, i64 width) {
+  constexpr int kSecondCache = 2;
+  constexpr i64 kHigh = kCacheLine / sizeof(u64), kLow = kCacheLine / sizeof(u16);
+  for (i64 k = first; k < first + rows; ++k) {
+    for (i64 j = 0; j < width; j += kHigh)
+      __builtin_prefetch(in.high + k * in.stride + j, 0, kSecondCache);
+    for (i64 j = 0; j < width; j += kLow)
+      __builtin_prefetch(in.low + k * in.stride + j, 0, kSecondCache);
+  }
+}
+
+// The digits of `depth` rows, which `rows` rows in memory begin with: for each of `count`
+// neighbouring panels one digit after another.
+void split(const Product& product, LyingWords in, i64 rows, i64 depth, i64 count, double* panels) {
+  const ScalarKernels& kernels = product.kernels;
+  const Digits& digits = product.digits;
+  const i64 each = depth * kernels.columns, width = count * kernels.columns;
+  for (i64 k = 0; k < depth; k += kRowsSplit) {
+    const i64 next = k + kRowsAhead;
+    if (next < rows) prefetch(in, next, std::min(kRowsSplit, rows - next), width);
     for (i64 p = 0; p < count; ++p) {
       const i64 at = k * in.stride + p * kernels.columns;
       kernels.split(digits, in.high + at, in.low + at, in.stride, std::min(kRowsSplit, depth - k),
                     panels + p * digits.count * each + k * kernels.columns, each);
     }
+  }
 }
 
 // sums: for each of `count` panels and each digit, rows x the kernels' columns.
@@ -89,8 +109,8 @@ void add_panels(const Product& product, LyingWords in, i64 count, double* panels
   const double* block = weights.data();
   for (i64 k = 0; k < inner; k += digits.block) {
     const i64 depth = std::min(digits.block, inner - k);
-    split(product, {in.high + k * in.stride, in.low + k * in.stride, in.stride}, depth, count,
-          panels);
+    split(product, {in.high + k * in.stride, in.low + k * in.stride, in.stride}, inner - k, depth,
+          count, panels);
     // One panel after another stays in a first cache, where the weights pass by.
     for (i64 panel = 0; panel < count * digits.count; ++panel)
       for (i64 i = 0; i < rows; i += kernels.rows)

@@ -13,7 +13,7 @@ namespace {
 
 // Without fused multiply-adds: the difference of two products is small, so that it is exact modulo
 // 2^64.
-struct Integers {
+struct Integers : ShortWords<1> {
   using Reals = Lanes<1>::Reals;
   static Reals multiply_add(Reals x, Reals y, Reals z) { return x * y + z; }
   static Reals rounded_product(Reals x, Reals y) { return (x * y + kRound) - kRound; }

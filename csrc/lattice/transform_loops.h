@@ -59,7 +59,6 @@ struct Loops {
   using Numbers = typename Lanes<L>::Numbers;
   using StoredReals = typename Lanes<L>::StoredReals;
   using StoredNumbers = typename Lanes<L>::StoredNumbers;
-  using Shorts = typename Lanes<L>::Shorts;
   static Reals all(double x) { return broadcast<L>(x); }
 
   static void residues_of_words(const Roots& roots, int low_bits, const u64* high, const u16* low,
@@ -68,9 +67,7 @@ struct Loops {
     const Reals unit = all(roots.unit.value), quotient = all(roots.unit.quotient);
     for (i64 i = 0; i < n; i += L) {
       const Numbers word = *reinterpret_cast<const StoredNumbers*>(high + i);
-      Shorts shorts;
-      __builtin_memcpy(&shorts, low + i, sizeof shorts);
-      const Numbers least = __builtin_convertvector(shorts, Numbers);
+      const Numbers least = Arithmetic::widened(low + i);
       const Numbers upper = (word >> 32) ^ u64 { 0x80000000 }, lower = word & u64{0xffffffff};
       const Reals signed_upper =
           reinterpret_cast<Reals>(upper | kWholeBits) - (kWhole + 2147483648.);
@@ -279,14 +276,11 @@ struct Loops {
       const Numbers k0 = k & kDigit;
       const Numbers k1 = ((k + (u64{1} << 63)) >> 24) - (u64{1} << 39);  // rounded down
       const Numbers middle = most * k0 + least * k1 + (most * k1 << 24);
-      Shorts shorts;
-      __builtin_memcpy(&shorts, low + i, sizeof shorts);
-      const Numbers sum = __builtin_convertvector(shorts, Numbers) + least * k0 + kOffset +
+      const Numbers sum = Arithmetic::widened(low + i) + least * k0 + kOffset +
                           (reinterpret_cast<Numbers>(first + kRound) - kRoundBits);
       StoredNumbers& word = *reinterpret_cast<StoredNumbers*>(high + i);
       word = word + (middle << (24 - low_bits)) + (sum >> low_bits) - (kOffset >> low_bits);
-      shorts = __builtin_convertvector(sum & mask, Shorts);
-      __builtin_memcpy(low + i, &shorts, sizeof shorts);
+      Arithmetic::narrow(sum & mask, low + i);
     }
   }
 
