@@ -12,7 +12,7 @@
 namespace privml::lattice {
 namespace {
 
-constexpr i64 kRowsAtOnce = 96;    // answers whose sums a thread holds together
+constexpr i64 kRowsAtOnce = 192;   // answers whose sums a thread holds together
 constexpr i64 kRowsOfThread = 12;  // whole kernels of products of scalars
 
 // U of answer `index`, and the stream that its e' comes from.

@@ -13,7 +13,7 @@ namespace {
 using lattice::WeightRows;
 
 // Of one thread: answers that leave while others are computed, and what the client works on.
-constexpr i64 kAnswersAtOnce = 96, kClientsAtOnce = 16;
+constexpr i64 kAnswersAtOnce = 192, kClientsAtOnce = 16;
 
 // Whether a batch needs new halves.
 bool begins(i64 batch) { return batch % lattice::kMostBatches == 0; }
@@ -122,14 +122,13 @@ void ciphertext_product(ot::Party& party, ProductHalves& halves, i64 columns,
     halves.digest = agree(party, {product.owner, product.choice, product.shape, halves.label});
     if (owns) write_halves(party, halves, weights);
   }
-  WipedVector<u64> share(out.size());
   if (owns) {
-    compute_as_owner(party, halves, columns, weights, share);
+    compute_as_owner(party, halves, columns, weights, out);
   } else {
-    compute_as_client(party, halves, columns, message, share);
+    compute_as_client(party, halves, columns, message, out);
   }
   ++halves.batches;
-  drop_last_bit(party, share, product.choice.ring_bits(), out);
+  drop_last_bit(party, out, product.choice.ring_bits(), out);
 }
 
 void cost_ciphertext_product(ot::CostMeter& meter, const CiphertextProduct& product, i64 batch,

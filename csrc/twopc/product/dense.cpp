@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/buffer.h"
 #include "linear/product.h"
 
 namespace privml::twopc {
@@ -18,14 +19,18 @@ std::vector<u64> ring_elements(std::span<const u64> words, KnownFormat format, i
 }
 
 std::vector<u64> transposed(std::span<const u64> matrix, i64 rows, i64 columns) {
-  constexpr i64 kTile = 16;
   std::vector<u64> out(matrix.size());
+  transpose(matrix, rows, columns, out);
+  return out;
+}
+
+void transpose(std::span<const u64> matrix, i64 rows, i64 columns, std::span<u64> out) {
+  constexpr i64 kTile = kCacheLine / sizeof(u64);
   for (i64 r0 = 0; r0 < rows; r0 += kTile)
     for (i64 c0 = 0; c0 < columns; c0 += kTile)
       for (i64 r = r0; r < std::min(r0 + kTile, rows); ++r)
         for (i64 c = c0; c < std::min(c0 + kTile, columns); ++c)
           out[c * rows + r] = matrix[r * columns + c];
-  return out;
 }
 
 void add_product(std::span<const u64> x, std::span<const u64> y, const MatrixShape& shape, int ell,

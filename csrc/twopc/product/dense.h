@@ -13,6 +13,8 @@ std::vector<u64> ring_elements(std::span<const u64> words, KnownFormat format, i
 
 // The columns x rows transpose of a rows x columns matrix.
 std::vector<u64> transposed(std::span<const u64> matrix, i64 rows, i64 columns);
+// To `out`, of as many words.
+void transpose(std::span<const u64> matrix, i64 rows, i64 columns, std::span<u64> out);
 
 // out = (out + x * y) mod 2^ell for rows x inner and inner x columns matrices.
 void add_product(std::span<const u64> x, std::span<const u64> y, const MatrixShape& shape, int ell,

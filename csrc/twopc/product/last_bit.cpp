@@ -13,6 +13,23 @@ void cost_chunk(ot::CostMeter& meter, i64 n, int bits) {
   cost_flight(meter, private_product_flight(n, bits));
 }
 
+// `last(i)` is the last bit of number i, `high(i)` what is above it.
+template <class Last, class High>
+void drop(ot::Party& party, Last&& last, High&& high, int bits, std::span<u64> out) {
+  in_chunks(
+      party, std::ssize(out), [&](ot::CostMeter& meter, i64 n) { cost_chunk(meter, n, bits); },
+      [&](i64 begin, i64 n) {
+        WipedVector<u8> own(n);
+        for (i64 i = 0; i < n; ++i) own[i] = last(begin + i);
+        PrivateProduct carry;
+        write_private_product(party, own, bits, carry);
+        WipedVector<u64> carries(n);
+        read_private_product(party, carry, carries);
+        for (i64 i = 0; i < n; ++i)
+          out[begin + i] = (high(begin + i) + carries[i]) & low_mask(bits);
+      });
+}
+
 }  // namespace
 
 void drop_last_bit(ot::Party& party, std::span<const u64> high, std::span<const u8> last, int bits,
@@ -20,27 +37,15 @@ void drop_last_bit(ot::Party& party, std::span<const u64> high, std::span<const 
   expect(bits >= 1 && bits <= 64, "drop_last_bit: bits must be in 1..64");
   expect(high.size() == out.size() && last.size() == out.size(),
          "drop_last_bit: lengths must be equal");
-  in_chunks(
-      party, std::ssize(out), [&](ot::CostMeter& meter, i64 n) { cost_chunk(meter, n, bits); },
-      [&](i64 begin, i64 n) {
-        PrivateProduct carry;
-        write_private_product(party, last.subspan(begin, n), bits, carry);
-        WipedVector<u64> carries(n);
-        read_private_product(party, carry, carries);
-        for (i64 i = 0; i < n; ++i)
-          out[begin + i] = (high[begin + i] + carries[i]) & low_mask(bits);
-      });
+  drop(party, [&](i64 i) { return last[i]; }, [&](i64 i) { return high[i]; }, bits, out);
 }
 
 void drop_last_bit(ot::Party& party, std::span<const u64> x, int bits, std::span<u64> out) {
   expect(bits >= 1 && bits <= 63, "drop_last_bit: words hold up to 64 bits");
-  WipedVector<u64> high(x.size());
-  std::vector<u8> last(x.size());
-  for (size_t i = 0; i < x.size(); ++i) {
-    high[i] = x[i] >> 1;
-    last[i] = static_cast<u8>(x[i] & 1);
-  }
-  drop_last_bit(party, high, last, bits, out);
+  expect(x.size() == out.size(), "drop_last_bit: lengths must be equal");
+  drop(
+      party, [&](i64 i) { return static_cast<u8>(x[i] & 1); }, [&](i64 i) { return x[i] >> 1; },
+      bits, out);
 }
 
 void cost_drop_last_bit(ot::CostMeter& meter, i64 n, int bits) {

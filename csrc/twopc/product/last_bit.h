@@ -19,7 +19,7 @@ namespace privml::twopc {
 // lengths that do not fit.
 void drop_last_bit(ot::Party& party, std::span<const u64> high, std::span<const u8> last, int bits,
                    std::span<u64> out);
-// The same of shares in one word, for bits up to 63.
+// The same of shares in one word, for bits up to 63; out may be x.
 void drop_last_bit(ot::Party& party, std::span<const u64> x, int bits, std::span<u64> out);
 void cost_drop_last_bit(ot::CostMeter& meter, i64 n, int bits);
 

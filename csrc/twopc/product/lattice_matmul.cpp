@@ -16,6 +16,9 @@ using lattice::ColumnChoice;
 using lattice::Digest;
 using lattice::Noise;
 
+// Rows whose columns fill a line of a cache together.
+constexpr i64 kMasksAtOnce = kCacheLine / sizeof(u64);
+
 // Whole 64-bit words, so that a scalar of a ciphertext has its sign.
 std::vector<u64> scalars(std::span<const u64> weights, Operand format) {
   return ring_elements(weights, {format.bits, format.is_signed}, 64);
@@ -98,12 +101,11 @@ void lattice_matmul(ot::Party& party, ProductHalves& halves, Operand x_format,
   in_polynomials(rows, halves.product.choice.set.n, [&](i64 first, i64 count) {
     part.resize(columns * count);
     if (!owns) {
-      const auto lying =
-          transposed(std::span(elements).subspan(first * inner, count * inner), count, inner);
-      message.assign(lying.begin(), lying.end());
+      message.resize(inner * count);
+      transpose(std::span(elements).subspan(first * inner, count * inner), count, inner, message);
     }
     ciphertext_product(party, halves, count, turned, message, part);
-    std::ranges::copy(transposed(part, columns, count), out.begin() + first * columns);
+    transpose(part, columns, count, out.subspan(first * columns, count * columns));
   });
   // The owner's own share of x.
   if (owns && has_x)
@@ -143,7 +145,7 @@ void lattice_matmul(ot::Party& party, Operand x_format, std::span<const u64> x, 
   ProductHalves halves = halves_for(weights);
   WipedVector<u64> product(out.size());
   lattice_matmul(party, halves, other, given, weights, rows, product);
-  std::ranges::copy(transposed(product, rows, columns), out.begin());
+  transpose(product, rows, columns, out);
 }
 
 void cost_lattice_matmul(ot::CostMeter& meter, Operand x_format, Operand y_format,
@@ -170,18 +172,23 @@ PreparedProduct prepare_matmul(ot::Party& party, ProductHalves& halves, const Ow
     party.prg.fill_blocks(prepared.row_seeds.data(), rows);
   }
   in_preprocessing(party, [&] {
-    WipedVector<u64> row(inner), message, part;
+    WipedVector<u64> masks(kMasksAtOnce * inner), message, part;
     in_polynomials(rows, halves.product.choice.set.n, [&](i64 first, i64 count) {
       part.resize(columns * count);
       if (!owns) {
         message.resize(inner * count);
-        for (i64 i = 0; i < count; ++i) {
-          fill_mask(prepared.row_seeds[first + i], ell, row);
-          for (i64 k = 0; k < inner; ++k) message[k * count + i] = row[k];
+        for (i64 i = 0; i < count; i += kMasksAtOnce) {
+          const i64 several = std::min(kMasksAtOnce, count - i);
+          for (i64 j = 0; j < several; ++j)
+            fill_mask(prepared.row_seeds[first + i + j], ell,
+                      std::span(masks).subspan(j * inner, inner));
+          for (i64 k = 0; k < inner; ++k)
+            for (i64 j = 0; j < several; ++j) message[k * count + i + j] = masks[j * inner + k];
         }
       }
       ciphertext_product(party, halves, count, turned, message, part);
-      std::ranges::copy(transposed(part, columns, count), prepared.share.begin() + first * columns);
+      transpose(part, columns, count,
+                std::span(prepared.share).subspan(first * columns, count * columns));
     });
   });
   prepared.digest = halves.digest;
