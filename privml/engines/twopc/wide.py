@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 # of a key switch; of a ciphertext that is made or opened. The own time of a thread, over the products of
 # csrc/twopc/product/product_bench.cpp, on a two-core x86-64 server (AVX-512).
 _COLUMN, _SWITCH, _CIPHERTEXT = 1.5e-9, 6e-9, 2.5e-8
-# Products that keys serve, in the weight of what these cost.
-_KEYS_SERVE = 4
+# Products that keys serve, in the weight of what these cost: some queries, of which each has several.
+_KEYS_SERVE = 8
 
 
 @dataclass(frozen=True, slots=True)
