@@ -2,11 +2,13 @@
 #include "linear/product.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/multiversion.h"
 #include "base/parallel.h"
+#include "linear/few_rows.h"
 #include "linear/packing.h"
 
 namespace privml::linear {
@@ -14,8 +16,6 @@ namespace {
 
 constexpr i64 kInnerBytes = 2048;  // of one lane: a panel of b fills most of a first cache
 constexpr i64 kBlockRows = 192;    // of a, packed at once: within a second cache
-constexpr i64 kFewRows = 2;        // are not worth packing the other factor
-constexpr i64 kLongRow = 4096;     // sums of a row at once
 constexpr i64 kWorkPerThread = i64{1} << 22;  // products that are worth starting a thread for
 
 PRIVML_TARGET_CLONES
@@ -29,46 +29,9 @@ void add_row64(const u64* sums, i64 count, u64 mask, u64* out) {
 void add_row(const u32* sums, i64 count, u64 mask, u64* out) { add_row32(sums, count, mask, out); }
 void add_row(const u64* sums, i64 count, u64 mask, u64* out) { add_row64(sums, count, mask, out); }
 
-// sums += x[0] * y[0][..] + ... + x[7] * y[7][..]
-PRIVML_TARGET_CLONES
-void add_eight(const u64* x, const u64* const* y, i64 columns, u64* sums) {
-  const u64 *y0 = y[0], *y1 = y[1], *y2 = y[2], *y3 = y[3], *y4 = y[4], *y5 = y[5], *y6 = y[6],
-            *y7 = y[7];
-  for (i64 j = 0; j < columns; ++j)
-    sums[j] += x[0] * y0[j] + x[1] * y1[j] + x[2] * y2[j] + x[3] * y3[j] + x[4] * y4[j] +
-               x[5] * y5[j] + x[6] * y6[j] + x[7] * y7[j];
-}
-
 bool follow_each_other(std::span<const i64> offsets) {
   return offsets.back() - offsets.front() == std::ssize(offsets) - 1 &&
          std::is_sorted(offsets.begin(), offsets.end());
-}
-
-// Few rows of a times long rows of b: b is read once and as it lies, since reading it is the work.
-void add_few_rows(const IndexedMatrix& a, const IndexedMatrix& b, u64 mask,
-                  const IndexedOutput& out) {
-  const i64 columns = std::ssize(b.column), inner = std::ssize(b.row);
-  AlignedVector<u64> sums(kLongRow);
-  for (i64 j = 0; j < columns; j += kLongRow) {
-    const i64 width = std::min(kLongRow, columns - j);
-    for (i64 i = 0; i < std::ssize(a.row); ++i) {
-      std::fill_n(sums.begin(), width, 0);
-      for (i64 k = 0; k < inner; k += 8) {
-        u64 x[8] = {};  // zeros after the last row
-        const u64* y[8];
-        for (i64 c = 0; c < 8; ++c) {
-          const i64 row = std::min(k + c, inner - 1);
-          if (k + c < inner) x[c] = a.words[a.row[i] + a.column[row]];
-          y[c] = b.words + b.row[row] + b.column[j];
-        }
-        add_eight(x, y, width, sums.data());
-      }
-      for (i64 c = 0; c < width; ++c) {
-        u64& word = out.words[out.row[i] + out.column[j + c]];
-        word = (word + sums[c]) & mask;
-      }
-    }
-  }
 }
 
 // Adds the tile to the output's given rows and columns.
@@ -92,8 +55,7 @@ void add_tile(const Word* tile, i64 width, u64 mask, const IndexedOutput& out) {
 template <class Word>
 void add_blocks(const IndexedMatrix& a, const IndexedMatrix& b, u64 mask, const IndexedOutput& out,
                 const Kernels<Word>& kernels) {
-  if (std::ssize(a.row) <= kFewRows && follow_each_other(b.column))
-    return add_few_rows(a, b, mask, out);
+  if (are_few_rows(a, b)) return add_few_rows(a, b, std::bit_width(mask), out);
   const i64 inner_block = kInnerBytes / static_cast<i64>(sizeof(Word));
   const i64 rows = std::ssize(a.row), inner = std::ssize(a.column), columns = std::ssize(b.column);
   const i64 block_inner = std::min(inner_block, inner), block_rows = std::min(kBlockRows, rows);

@@ -68,6 +68,8 @@ TEST(RingProduct, EveryEdgeOfTilesAndPanels) {
                           {200, 7, 23},
                           {193, 5, 97},
                           {2, 9, 4100},
+                          {1, 30, 67},
+                          {2, 769, 33},
                           {7, 513, 7},
                           {9, 1025, 31}})
       for (bool turn_a : {false, true})
