@@ -108,12 +108,16 @@ def _wide(engine: ThreePartyEngine, a: Share, source: FixedPoint, bits: int) -> 
     return a if source.bits >= bits else engine.extend(a, source.bits, bits, True, Promise(bound=source.bound))
 
 
+def _compared_bits(source: FixedPoint, thresholds: Sequence[int], dropped: int) -> int:
+    """Of a ring in which ``_signs`` compares."""
+    room = (max(map(abs, thresholds)) + int(dropped > 0)) << dropped
+    return min((limit(source) + room).bit_length() + 1, _LARGEST_RING)
+
+
 def _signs(engine: ThreePartyEngine, a: Share, source: FixedPoint, thresholds: Sequence[int], dropped: int) -> Share:
     """[x < t 2^dropped], with an x that may be taken for one of up to 2^dropped more, at the width that x is known to
-    have; values of rings of 63 and 64 bits leave two bits free."""
-    room = (max(map(abs, thresholds)) + int(dropped > 0)) << dropped
-    bits = min((limit(source) + room).bit_length() + 1, _LARGEST_RING)
-    a = _wide(engine, a, source, bits)
+    have, of a share in a ring of ``_compared_bits`` at least; values of rings of 63 and 64 bits leave two bits free."""
+    bits = _compared_bits(source, thresholds, dropped)
     ring = bits - dropped
     m, r = (high(c, bits, dropped) for c in a)
     steps = torch.tensor(thresholds, device=r.device).view(-1, *[1] * r.dim())
@@ -126,19 +130,22 @@ def _between(engine: ThreePartyEngine, name: str, a: Share, source: FixedPoint, 
     dropped = max(source.scale - _GRANULE, 0)
     end = math.floor(table.reach * 2.0 ** (source.scale - dropped))
     spare = int(dropped > 0)  # what is compared may be one too large
-    bits = _signs(engine, a, source, [spare - end, end + 1 - spare], dropped)
+    ends = [spare - end, end + 1 - spare]
+    # in one ring for all that follows, so that it is extended once
+    needed = max(needed_bits(table, source.scale), _compared_bits(source, ends, dropped))
+    out = max(source.bits, target.bits)
+    x = _wide(engine, a, source, max(needed, out) if table.above == "argument" else needed)
+    bits = _signs(engine, x, source, ends, dropped)
     low_bit, above = part(bits, 0), engine.logical_not(part(bits, 1))
     inside = engine.logical_not(engine.xor(low_bit, above))
-    x = _wide(engine, a, source, needed_bits(table, source.scale))
     total = piecewise(engine.party, x, table, source.scale, target.scale)
     cases, line = [], None
     if table.above == "one":
         cases.append(_Case(one, above))
     if table.below == "minus one":
         cases.append(_Case(-one, low_bit))
-    out = max(source.bits, target.bits)
     if table.above == "argument":
-        line = above, _rescaled(engine, _wide(engine, a, source, out), out, source, target.scale)
+        line = above, _rescaled(engine, x, out, source, target.scale)
     middle = round(table.middle * 2.0**target.scale)
     return _settled(engine, total, a[1].shape, out, _Choice(inside, cases, line, middle))
 
@@ -154,17 +161,20 @@ def _exponential(engine: ThreePartyEngine, name: str, a: Share, source: FixedPoi
     out = max(source.bits, target.bits)
     form = addition.power_form(target, name == "exp")
     unit = math.log(2.0) * 2.0**source.scale
+    dropped = 0 if name == "exp" else max(source.scale - 3, 0)
+    ends = [math.floor(form.lowest * unit) >> dropped]
     if name == "exp":
-        ends = [math.floor(form.lowest * unit), math.floor(_saturation(target) * 2.0**source.scale)]
-        bits = _signs(engine, a, source, ends, 0)
+        ends.append(math.floor(_saturation(target) * 2.0**source.scale))
+    # in one ring for all that follows, so that it is extended once
+    needed = max(addition.exponent_bits(form, source.scale), _compared_bits(source, ends, dropped))
+    x = _wide(engine, a, source, needed)
+    bits = _signs(engine, x, source, ends, dropped)
+    if name == "exp":
         above = engine.logical_not(part(bits, 1))
         outside = engine.xor(part(bits, 0), above)
         cases = [_Case((1 << (target.bits - 1)) - 1, above)]
     else:
-        dropped = max(source.scale - 3, 0)
-        outside = part(_signs(engine, a, source, [math.floor(form.lowest * unit) >> dropped], dropped), 0)
-        cases = []
-    x = _wide(engine, a, source, addition.exponent_bits(form, source.scale))
+        outside, cases = part(bits, 0), []
     total = addition.power(engine.party, x, source.scale, form)
     return _settled(engine, total, a[1].shape, out, _Choice(engine.logical_not(outside), cases))
 
