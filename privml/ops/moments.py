@@ -59,11 +59,20 @@ def _whole_bits(x: SecretTensor) -> int | None:
     """The smallest k known to have |x| < 2^k: by the ring, and, where that remains wide, by that of the program's node,
     which holds its operands and their differences. None if neither tells."""
     working, told = current_node().working, []
-    if width(x.format) <= WIDEST:
+    wide = engine_of(x).stays_wide
+    if width(x.format) <= WIDEST + int(wide):  # a difference counts as its operands do
         told.append(integer_bits(x))
-    if engine_of(x).stays_wide and working is not None:
+    if wide and working is not None:
         told.append(working.bits - 1 - working.scale)
     return min(told, default=None)
+
+
+def in_ring_of_square(x: SecretTensor, spare: int = 0) -> SecretTensor:
+    """``x`` where rings stay wide in the one of its square, so that it is extended once for all its products; with
+    ``spare`` bits for differences."""
+    if not engine_of(x).stays_wide:
+        return x
+    return cast(x, max(min(2 * (width(x.format) + spare), 64), x.format.bits), x.format.scale)
 
 
 def _root_scale(scale: int, eps: float) -> int:
@@ -84,6 +93,7 @@ def divided_by_deviation(
     """x / sqrt(sum(x^2) / count + eps) at ``scale``, and the inverse root; an eps below the resolution, or of zero,
     counts as one unit of it. ``largest``: it is proved that the mean square is at most this, in units of x^2, and one
     more, but for its rounding. Without ``whole_root`` the inverse root is as fine as the quotient needs it."""
+    x = in_ring_of_square(x)
     square = mean_square(x, dims, count)
     if largest is not None:
         most = (largest >> max(2 * x.format.scale - square.format.scale, 0)) + 2
