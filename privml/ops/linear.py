@@ -64,7 +64,7 @@ def add(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
         a, b = b, a
     dtype = result_dtype(a, b)
     if is_secret(b):
-        sa, sb, fmt, placement, engine = align(a, b, dtype)
+        sa, sb, fmt, placement, engine = align(a, b, dtype, sums=True)
         hidden = [mask_of(x) for x in (a, b)]
         if any(mask is not None for mask in hidden):  # what a mask hides stays hidden, whatever is added to it
             sa, sb = _shown(sa, *hidden), _shown(sb, *hidden)
@@ -124,7 +124,7 @@ def sub(a: Any, b: Any, alpha: Number = 1) -> SecretTensor:
         b = b * alpha
     dtype = result_dtype(a, b)
     if is_secret(a) and is_secret(b):
-        sa, sb, fmt, placement, engine = align(a, b, dtype)
+        sa, sb, fmt, placement, engine = align(a, b, dtype, sums=True)
         difference = less(_own(a, fmt, engine), _own(b, fmt, engine))
         return finish(engine, engine.subtract(sa, sb, fmt.bits), difference, placement, a.session, dtype)
     if is_secret(a):

@@ -215,9 +215,12 @@ def ring_value(x: SecretTensor, dtype: torch.dtype) -> tuple[Share, RingFormat]:
     return x.share, fmt
 
 
-def unify(values: Sequence[Any], dtype: torch.dtype) -> tuple[list[Share], Format, Placement, Session]:
+def unify(
+    values: Sequence[Any], dtype: torch.dtype, sums: bool = False
+) -> tuple[list[Share], Format, Placement, Session]:
     """Shares of secret and public tensors in one format: the largest scale, the widest ring of a shared one; with a
-    Float among them, the Float that holds all of these."""
+    Float among them, the Float that holds all of these. ``sums``: only sums and differences are made of them, of which
+    the node may ask for low bits alone."""
     secrets = [v for v in values if is_secret(v)]
     session, placement = secrets[0].session, secrets[0].placement
     for other in secrets[1:]:
@@ -240,7 +243,10 @@ def unify(values: Sequence[Any], dtype: torch.dtype) -> tuple[list[Share], Forma
     if len(secrets) < len(values) or any(f is not to for f in formats):
         shared = [f.bits for v, f in zip(secrets, formats, strict=True) if not isinstance(v.placement, Owned)]
         scale = max(f.scale for f in formats)
-        to = ring_format(max(shared or [f.bits for f in formats]), scale, dtype.is_floating_point)
+        bits = max(shared or [f.bits for f in formats])
+        if sums and engine.stays_wide:
+            bits = min(bits, _asked_bits(scale))
+        to = ring_format(bits, scale, dtype.is_floating_point)
         public = [public_format(v, to) for v in values if not is_secret(v)]
         to = together(to, [rescaled(f, to) for f in formats] + public)
     known = iter(zip(secrets, rings, strict=True))
@@ -254,6 +260,12 @@ def unify(values: Sequence[Any], dtype: torch.dtype) -> tuple[list[Share], Forma
     return shares, to, placement, session
 
 
+def _asked_bits(scale: int) -> int:
+    """Of a value of this scale, on which the low bits that the node asks for depend."""
+    output = current_node().output
+    return output.bits + max(scale - output.scale, 0) if isinstance(output, FixedPoint) else 64
+
+
 def widest(formats: Sequence[Float]) -> Float:
     """The smallest Float that holds all values of these."""
     if all(f == formats[0] for f in formats):
@@ -261,8 +273,10 @@ def widest(formats: Sequence[Float]) -> Float:
     return Float(max(f.exponent for f in formats), max(f.mantissa for f in formats))
 
 
-def align(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> tuple[Share, Share, RingFormat, Placement, Engine]:
-    """Both operands of an elementwise operator in one ring format and shape."""
+def align(
+    a: SecretTensor, b: SecretTensor, dtype: torch.dtype, sums: bool = False
+) -> tuple[Share, Share, RingFormat, Placement, Engine]:
+    """Both operands of an elementwise operator in one ring format and shape; ``sums`` as for ``unify``."""
     fmt = a.format
     if fmt is b.format and fmt.bits >= a.session.working.bits and fmt.scale and a.placement == b.placement:
         sa, sb = a.share, b.share  # the common case, without looking further
@@ -270,7 +284,7 @@ def align(a: SecretTensor, b: SecretTensor, dtype: torch.dtype) -> tuple[Share, 
         return expand(sa, shape), expand(sb, shape), fmt, a.placement, engine_of(a)
     if dtype is torch.bool:
         dtype = torch.int64
-    (sa, sb), fmt, placement, session = unify((a, b), dtype)
+    (sa, sb), fmt, placement, session = unify((a, b), dtype, sums)
     shape = broadcast(sa[0], sb[0])
     return expand(sa, shape), expand(sb, shape), fmt, placement, session.engine_for(placement)
 
