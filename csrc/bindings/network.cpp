@@ -155,6 +155,9 @@ void define_channel(py::module_& m) {
           "set_deadline",
           [](net::Channel& channel, double seconds) { channel.set_deadline(duration(seconds)); },
           "seconds"_a, "The longest time one read may wait.")
+      .def(
+          "depth", [](const net::Channel& channel) { return channel.traffic().depth; },
+          "The depth clock, which `traffic` has too.")
       .def("traffic", [](const net::Channel& channel) {
         const net::Traffic traffic = channel.traffic();
         return py::dict("sent"_a = traffic.sent, "received"_a = traffic.received,

@@ -66,6 +66,10 @@ class Channel:
     One ordered byte stream to one peer.
     """
     def close(self) -> None: ...
+    def depth(self) -> int:
+        """
+        The depth clock, which `traffic` has too.
+        """
     def differ(self) -> None:
         """
         Tells the peer that the two differ, and raises ProgramsDiffer with what it answers.

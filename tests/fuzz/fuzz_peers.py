@@ -63,6 +63,9 @@ class Script:
     def close(self) -> None: ...
     def set_deadline(self, seconds: float) -> None: ...
     def set_depth(self, depth: int) -> None: ...
+    def depth(self) -> int:
+        return 0
+
     def traffic(self) -> dict[str, int]:
         return {"sent": 0, "received": self._at, "depth": 0}
 

@@ -27,6 +27,11 @@ def _threads(count: int) -> int:
     return min(torch.get_num_threads(), max(count // _WORTH_A_THREAD, 1))
 
 
+def _tensor(data: np.ndarray, shape: Sequence[int]) -> torch.Tensor:
+    """numpy takes a fraction of the time that torch takes for another shape."""
+    return torch.from_numpy(data.reshape(shape))
+
+
 def _bytes(value: torch.Tensor) -> np.ndarray:
     return value.contiguous().numpy().reshape(-1)
 
@@ -43,23 +48,29 @@ field_blocks = _kernels.field_blocks
 
 def words(key: np.ndarray, start: int, shape: Sequence[int], bits: int) -> torch.Tensor:
     count = math.prod(shape)
-    return torch.from_numpy(_kernels.prf_words(key, start, count, bits, _threads(count))).view(tuple(shape))
+    return _tensor(_kernels.prf_words(key, start, count, bits, _threads(count)), shape)
 
 
 def bits(key: np.ndarray, start: int, shape: Sequence[int]) -> torch.Tensor:
     count = math.prod(shape)
-    return torch.from_numpy(_kernels.prf_bits(key, start, count, _threads(count))).view(tuple(shape))
+    return _tensor(_kernels.prf_bits(key, start, count, _threads(count)), shape)
 
 
 def numbers(key: np.ndarray, start: int, shape: Sequence[int], modulus: int) -> torch.Tensor:
     count = math.prod(shape)
-    return torch.from_numpy(_kernels.prf_field(key, start, count, modulus, _threads(count))).view(tuple(shape))
+    return _tensor(_kernels.prf_field(key, start, count, modulus, _threads(count)), shape)
+
+
+def random_bytes(key: np.ndarray, start: int, count: int) -> torch.Tensor:
+    """The first ``count`` bytes of what ``words`` of 64 bits draws there."""
+    words = -(-count // 8)
+    return torch.from_numpy(_kernels.prf_words(key, start, words, 64, _threads(words)).view(np.uint8)[:count])
 
 
 def deal_words(value: torch.Tensor, key: np.ndarray, start: int, bits: int) -> torch.Tensor:
     """``value`` minus what ``words`` draws there."""
     dealt = _kernels.deal_words(_words(value), key, start, bits, _threads(value.numel()))
-    return torch.from_numpy(dealt).view(value.shape)
+    return _tensor(dealt, value.shape)
 
 
 # ---- the wire
@@ -72,12 +83,12 @@ def pack(values: torch.Tensor, bits: int) -> np.ndarray:
 
 def unpack(data: np.ndarray, shape: Sequence[int], bits: int) -> torch.Tensor:
     if bits == 64:
-        return torch.from_numpy(data.view(np.int64)).view(tuple(shape))
-    return torch.from_numpy(_core.unpack(data, math.prod(shape), bits)).view(tuple(shape))
+        return _tensor(data.view(np.int64), shape)
+    return _tensor(_core.unpack(data, math.prod(shape), bits), shape)
 
 
 def unpack_bits(data: np.ndarray, shape: Sequence[int]) -> torch.Tensor:
-    return torch.from_numpy(_core.unpack_bytes(data, math.prod(shape), 1)).view(tuple(shape))
+    return _tensor(_core.unpack_bytes(data, math.prod(shape), 1), shape)
 
 
 def to_wire(data: torch.Tensor) -> np.ndarray:
@@ -113,7 +124,7 @@ def join_blocks(
 ) -> torch.Tensor:
     each = opened[0].numel()
     joined = _kernels.join_blocks(rank, nodes, *map(_bytes, (opened, masks, products)), each)
-    return torch.from_numpy(joined).view(-1, *opened.shape[1:])
+    return _tensor(joined, (-1, *opened.shape[1:]))
 
 
 # ---- the sign bit; see csrc/threepc/sign.h
@@ -152,13 +163,13 @@ def selection_shares(
 ) -> torch.Tensor:
     """This party's share of b * a for the bit b = m_b ^ r_b (``m_b``: uint8)."""
     operands = map(_words, (m_b, m_a, r_a, r_bit, r_product))
-    return torch.from_numpy(_kernels.selection_shares(rank, *operands, bits, _threads(m_a.numel()))).view(m_a.shape)
+    return _tensor(_kernels.selection_shares(rank, *operands, bits, _threads(m_a.numel())), m_a.shape)
 
 
 def bit_shares(rank: int, m_b: torch.Tensor, r_bit: torch.Tensor, bits: int) -> torch.Tensor:
     """This party's share in the ring of the bit b = m_b ^ r_b (``m_b``: uint8)."""
     shares = _kernels.bit_shares(rank, _words(m_b), _words(r_bit), bits, _threads(m_b.numel()))
-    return torch.from_numpy(shares).view(m_b.shape)
+    return _tensor(shares, m_b.shape)
 
 
 def lookup_shares(tables: torch.Tensor, m: torch.Tensor, dealt: torch.Tensor, bits: int) -> torch.Tensor:

@@ -66,6 +66,9 @@ class CudaKernels:
         """Uniform words below 2^bits, int64."""
         return self._fill_words(key, start, tuple(shape), bits, None)
 
+    def random_bytes(self, key: Key, start: int, count: int) -> torch.Tensor:
+        return self.words(key, start, (-(-count // 8),), 64).view(torch.uint8)[:count]
+
     def deal_words(self, value: torch.Tensor, key: Key, start: int, bits: int) -> torch.Tensor:
         """``value`` minus what ``words`` draws there."""
         return self._fill_words(key, start, tuple(value.shape), bits, value.contiguous())

@@ -145,7 +145,7 @@ class Links:
                 channel = channels[message.source]
                 received[message.source] = channel.read_array(message.size)
                 book["received"] += message.size
-                self._clock = max(self._clock, channel.traffic()["depth"])
+                self._clock = max(self._clock, channel.depth())
         book["depth"] += self._clock - clock
         book["seconds"] += time.perf_counter() - start
         return received
@@ -186,7 +186,7 @@ class Links:
         elif self.rank == 0:
             result = self._dealt.receive(size)
             book["received"] += size
-            book["depth"] = self._dealing.traffic()["depth"]
+            book["depth"] = self._dealing.depth()
         book["seconds"] += time.perf_counter() - start
         return result
 

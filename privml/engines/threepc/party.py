@@ -175,7 +175,7 @@ class Party:
         packed = [self.kernels.pack(part, bits) for part, (_, bits, _) in zip(parts, kinds, strict=True)]
         payload = packed[0] if len(packed) == 1 or self.metering else np.concatenate(packed)
         received = self.exchange(messages, {1 - self.rank: payload}, phase)[1 - self.rank]
-        theirs = np.split(received, list(accumulate(sizes))[:-1])
+        theirs = [received] if len(sizes) == 1 else np.split(received, list(accumulate(sizes))[:-1])
         return [
             part ^ self.kernels.unpack_bits(data, shape) if boolean else part + self.kernels.unpack(data, shape, bits)
             for part, data, (shape, bits, boolean) in zip(parts, theirs, kinds, strict=True)

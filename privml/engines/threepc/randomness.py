@@ -52,7 +52,8 @@ class Stream:
 
     def bytes(self, count: int) -> torch.Tensor:
         """Uniform uint8 elements."""
-        return self.words((-(-count // 8),), 64).view(torch.uint8)[:count]
+        blocks = self._kernels.words_blocks(-(-count // 8), 64)
+        return self._kernels.random_bytes(*self.region(blocks), count)
 
     def numbers(self, shape: Sequence[int], modulus: int) -> torch.Tensor:
         """Uniform uint8 elements below ``modulus`` <= 128."""
@@ -78,6 +79,9 @@ class Silence(Stream):
 
     def bits(self, shape: Sequence[int]) -> torch.Tensor:
         return zeros(shape, torch.uint8, self._counts_only)
+
+    def bytes(self, count: int) -> torch.Tensor:
+        return zeros((count,), torch.uint8, self._counts_only)
 
     def numbers(self, shape: Sequence[int], modulus: int) -> torch.Tensor:
         return zeros(shape, torch.uint8, self._counts_only)
