@@ -75,7 +75,7 @@ def shifted_product(n: int, bits: int, shift: int, mode: str, reduces: bool = Fa
 
 def sign(n: int, bits: int, several: int = 1, comparison: str = "few_bytes") -> Cost:
     """A comparison with each of ``several`` thresholds."""
-    if (plan := chosen_plan(comparison, bits, several)) is not None:
+    if (plan := chosen_plan(comparison, bits, several, n)) is not None:
         plane = packed_bytes(n, 1)
         online = several * sum(plan.opened) * plane
         return Cost((plan.table_bits + several * sum(plan.product_bits)) * plane, online, online, plan.depth)

@@ -409,12 +409,30 @@ def test_a_sign_from_tables_costs_what_is_documented(ell, dealt, opened, depth):
     plan = chosen_plan("few_bytes", ell)
     assert (plan.table_bits + sum(plan.product_bits), sum(plan.opened), plan.depth) == (dealt, opened, depth)
     real = threepc.create(deadline=20.0)
-    a = share(real, torch.arange(-40, 40), ell)
+    count = 1 << 16  # of fewer values it takes fewer messages
+    a = share(real, torch.arange(count) % 4096 - 2048, ell)
     before = real.counters()
     real.less_than_zero(a, ell)
     after = real.counters()
-    assert after["preprocess"]["received"] - before["preprocess"]["received"] == 80 * dealt // 8
-    assert after["online"]["sent"] - before["online"]["sent"] == 80 * opened // 8
+    assert after["preprocess"]["received"] - before["preprocess"]["received"] == count * dealt // 8
+    assert after["online"]["sent"] - before["online"]["sent"] == count * opened // 8
+    real.close()
+
+
+@pytest.mark.parametrize("ell", [7, 17, 32, 37])
+def test_a_sign_of_few_values_takes_a_message_less(ell):
+    few, many = (chosen_plan("few_bytes", ell, count=count) for count in (100, 1 << 20))
+    assert few.depth < many.depth == chosen_plan("few_bytes", ell).depth
+    x = torch.arange(-50, 50)
+    real = threepc.create(deadline=20.0)
+    a = share(real, x, ell)
+    before = real.counters()
+    below = real.less_than_zero(a, ell)
+    after = real.counters()
+    plane, dealt = -(-len(x) // 8), few.table_bits + sum(few.product_bits)
+    assert after["preprocess"]["received"] - before["preprocess"]["received"] == dealt * plane
+    assert after["online"]["sent"] - before["online"]["sent"] == sum(few.opened) * plane
+    assert real.reveal_bits(below).tolist() == (x < 0).long().tolist()
     real.close()
 
 

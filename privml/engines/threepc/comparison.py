@@ -10,6 +10,7 @@ Leakage: none; parties 0 and 1 see bits under fresh uniform masks, the dealer se
 Assumption: as for products.
 Cost per comparison: that of the plan: ``table_bits`` dealt once per mask, ``product_bits`` dealt, ``opened`` bits each
   way in as many messages; with elements padded to a multiple of 8. 64 bits: 41.1 bytes dealt, 4.9 each way, depth 3.
+  Few values have a plan with fewer messages, if there is one that sends little more for all of them.
 Source: products of masked bits in one round after ABY2.0 (Patra, Schneider, Suresh, Yalame, USENIX Security 2021); the
   dealt tables, and plans of both, are ours.
 """
@@ -24,6 +25,12 @@ from privml.engines.threepc.links import DEALER, Message
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.sign import sign_by_dealer
 
+# Messages in a row of a comparison, at most.
+_LONGEST = 3
+# Bytes, of all parties together, that are sent to have one message fewer in a row: what a network of 1 Gbit/s carries
+# in the time of a message.
+_WORTH_A_MESSAGE = 1 << 14
+
 
 def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
     """[m - r < 0] in Z_2^ell, 2 <= ell <= 64, by the protocol that ``party.comparison`` chooses; ``m`` may have a first
@@ -32,14 +39,23 @@ def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
         raise ValueError(f"a comparison has 2 to 64 bits, got {ell}")
     if m.numel() == 0:
         return party.nothing(m.shape, torch.uint8), party.nothing(m.shape, torch.uint8)
-    chosen = chosen_plan(party.comparison, ell, m.numel() // r.numel())
+    chosen = chosen_plan(party.comparison, ell, m.numel() // r.numel(), r.numel())
     return sign_by_dealer(party, m, r, ell) if chosen is None else sign_from_tables(party, m, r, ell, chosen)
 
 
-def chosen_plan(comparison: str, ell: int, several: int = 1) -> ComparisonPlan | None:
-    """The plan for ``several`` values of ``ell`` bits under one mask that ``comparison``, one of ``COMPARISONS``,
-    chooses; None: the dealer's answer."""
-    return plan(ell - 1, 3 if comparison == "few_bytes" else 2, several)
+def chosen_plan(comparison: str, ell: int, several: int = 1, count: int | None = None) -> ComparisonPlan | None:
+    """The plan for ``several`` values of ``ell`` bits under each of ``count`` masks (None: of very many) that
+    ``comparison``, one of ``COMPARISONS``, chooses; None: the dealer's answer."""
+    if comparison != "few_bytes":
+        return plan(ell - 1, 2, several)
+    if count is None:
+        return plan(ell - 1, _LONGEST, several)
+    plans = (plan(ell - 1, depth, several) for depth in range(1, _LONGEST + 1))
+    planes = -(-count // 8)
+    return min(
+        (each for each in plans if each is not None),
+        key=lambda each: planes * each.bits_sent(several) + _WORTH_A_MESSAGE * each.depth,
+    )
 
 
 def equal_zero(party: Party, a: Share, ell: int) -> tuple[Share, Share]:
