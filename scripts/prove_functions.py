@@ -51,6 +51,7 @@ ROWS = [
     Row("exp_negative_exact", gmpy2.exp, lambda x: x <= 0, range(8, 15), range(8, 15), 0.71),
     Row("exp", gmpy2.exp, every, range(8, 15), range(8, 15), 1.5),
     Row("reciprocal", lambda x: 1 / x, lambda x: x > 0, range(4, 15), range(4, 15), 1.5, saturates=True),
+    Row("reciprocal1p", lambda x: 1 / (1 + x), lambda x: x >= 0, range(11, 15), range(8, 14), 1),
     Row("sigmoid", lambda x: 1 / (1 + gmpy2.exp(-x)), every, range(8, 15), range(8, 15), 1),
     Row("tanh", gmpy2.tanh, every, range(8, 15), range(8, 15), 1),
     Row("rsqrt_significant", gmpy2.rec_sqrt, lambda x: x > 0, range(4, 14), range(4, 14), 1.1),

@@ -8,6 +8,7 @@
 #include "functions/fixed/exponential_spline.h"
 #include "functions/fixed/logarithm.h"
 #include "functions/fixed/reciprocal.h"
+#include "functions/fixed/reciprocal1p.h"
 #include "functions/fixed/reciprocal_square_root.h"
 #include "functions/fixed/sine.h"
 #include "functions/fixed/sine_product.h"
@@ -35,6 +36,7 @@ constexpr FixedPointFunction kFixedPointFunctions[] = {
      "e^x for x <= 0 by a product whose last place may depend on the shares"},
     {"exp", fixed::exp, fixed::clear_exp, "e^x, at most the largest of the output's range"},
     {"reciprocal", fixed::reciprocal, fixed::clear_reciprocal, "1 / x for x > 0"},
+    {"reciprocal1p", fixed::reciprocal1p, fixed::clear_reciprocal1p, "1 / (1 + x) for x >= 0"},
     {"sigmoid", fixed::smooth<F::sigmoid>, fixed::clear_smooth<F::sigmoid>, "1 / (1 + e^-x)"},
     {"tanh", fixed::smooth<F::tanh>, fixed::clear_smooth<F::tanh>, "hyperbolic tangent"},
     {"rsqrt", fixed::rsqrt, fixed::clear_rsqrt, "1 / sqrt(x) for x > 0"},
@@ -129,6 +131,13 @@ void define_fixed_point_functions(py::module_& m) {
   m.def("exp_negative_function", &exp_negative_function, "form"_a, "in_bits"_a, "in_scale"_a,
         "out_bits"_a, "out_scale"_a,
         "Name of the function that computes e^x for x <= 0 in this form, or in the cheapest");
+  m.def(
+      "has_reciprocal1p",
+      [](int in_bits, int in_scale, int out_bits, int out_scale) {
+        return fixed::has_reciprocal1p({in_bits, in_scale}, {out_bits, out_scale});
+      },
+      "in_bits"_a, "in_scale"_a, "out_bits"_a, "out_scale"_a,
+      "Whether reciprocal1p serves these formats");
   for (const FixedPointFunction& f : kFixedPointFunctions) define(m, f);
 }
 

@@ -21,6 +21,7 @@ __all__: list[str] = [
     "clear_gelu",
     "clear_log",
     "clear_reciprocal",
+    "clear_reciprocal1p",
     "clear_rsqrt",
     "clear_rsqrt_significant",
     "clear_sigmoid",
@@ -40,8 +41,10 @@ __all__: list[str] = [
     "exp_negative_product",
     "exp_negative_spline",
     "gelu",
+    "has_reciprocal1p",
     "log",
     "reciprocal",
+    "reciprocal1p",
     "rsqrt",
     "rsqrt_significant",
     "sigmoid",
@@ -128,6 +131,13 @@ def clear_reciprocal(
 ) -> numpy.typing.NDArray[numpy.int64]:
     """
     1 / x for x > 0; signed words to signed words, as the protocol computes it
+    """
+
+def clear_reciprocal1p(
+    x: numpy.ndarray, in_bits: int, in_scale: int, out_bits: int, out_scale: int
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    1 / (1 + x) for x >= 0; signed words to signed words, as the protocol computes it
     """
 
 def clear_rsqrt(
@@ -261,6 +271,11 @@ def gelu(
     x Phi(x); shares in Z_2^in_bits to shares in Z_2^out_bits
     """
 
+def has_reciprocal1p(in_bits: int, in_scale: int, out_bits: int, out_scale: int) -> bool:
+    """
+    Whether reciprocal1p serves these formats
+    """
+
 def log(
     session: privml._core.TwoPartySession, x: numpy.ndarray, in_bits: int, in_scale: int, out_bits: int, out_scale: int
 ) -> numpy.typing.NDArray[numpy.int64]:
@@ -273,6 +288,13 @@ def reciprocal(
 ) -> numpy.typing.NDArray[numpy.int64]:
     """
     1 / x for x > 0; shares in Z_2^in_bits to shares in Z_2^out_bits
+    """
+
+def reciprocal1p(
+    session: privml._core.TwoPartySession, x: numpy.ndarray, in_bits: int, in_scale: int, out_bits: int, out_scale: int
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    1 / (1 + x) for x >= 0; shares in Z_2^in_bits to shares in Z_2^out_bits
     """
 
 def rsqrt(

@@ -16,7 +16,7 @@ FUNCTIONS = {
 # Other forms of some of them, which engines that do not stay wide have (see ``Numerics.exp``).
 FORMS = {
     "exp_negative_spline": "x <= 0", "exp_negative_exact": "x <= 0", "exp_negative_product": "x <= 0",
-    "sin_product": "all", "cos_product": "all", "rsqrt_significant": "x > 0",
+    "sin_product": "all", "cos_product": "all", "rsqrt_significant": "x > 0", "reciprocal1p": "x >= 0",
 }  # fmt: skip
 
 # Operations on floats: of two values or one, correctly rounded; comparisons of two, which give Boolean shares;
@@ -35,6 +35,25 @@ def check_divisor(divisor: int) -> None:
     """ValueError unless 1 <= divisor <= LARGEST_DIVISOR."""
     if not 1 <= divisor <= LARGEST_DIVISOR:
         raise ValueError(f"a public divisor must be from 1 to {LARGEST_DIVISOR}, got {divisor}")
+
+
+@lru_cache(maxsize=4096)
+def has_reciprocal1p(source: FixedPoint, target: FixedPoint) -> bool:
+    """Whether engines that do not stay wide have 1 / (1 + x), x >= 0, for these formats."""
+    import privml._core as _core
+
+    return _core.fixmath.has_reciprocal1p(source.bits, source.scale, target.bits, target.scale)
+
+
+@lru_cache(maxsize=4096)
+def value_at_zero(name: str, source: FixedPoint, target: FixedPoint) -> int:
+    """What a function of the library gives for zero, in units of the target's last place."""
+    import numpy as np
+
+    import privml._core as _core
+
+    compute = getattr(_core.fixmath, f"clear_{name}")
+    return int(compute(np.zeros(1, np.int64), source.bits, source.scale, target.bits, target.scale)[0])
 
 
 @lru_cache(maxsize=4096)

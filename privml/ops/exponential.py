@@ -13,7 +13,7 @@ import math
 import torch
 
 from privml.dispatch import implements
-from privml.engines.catalogue import exp_negative_function
+from privml.engines.catalogue import exp_negative_function, value_at_zero
 from privml.errors import InvalidInput
 from privml.formats import FixedPoint
 from privml.ops.fixed import (
@@ -56,6 +56,15 @@ def decay(z: SecretTensor, target: FixedPoint, proved: bool) -> SecretTensor:
         z = claimed(like(z, engine.add_public(share, -floor, fmt.bits)), of_interval(fmt, -floor, 0))
         name = exponential_of(z, target)
     return evaluate(z, name, target)
+
+
+def decay_of_zero(z: SecretTensor, target: FixedPoint) -> int | None:
+    """What ``decay`` gives for z = 0 where it is proved that z <= 0, in units of the last place, at most 1; None where
+    that is not the library's value."""
+    if engine_of(z).stays_wide or width(z.format) > WIDEST:
+        return None
+    source = source_of(z, WIDEST_EXPONENT)
+    return min(value_at_zero(exponential_of(z, target), source, target), 1 << target.scale)
 
 
 def _clipped(z: SecretTensor) -> SecretTensor:

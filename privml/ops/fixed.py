@@ -59,8 +59,18 @@ _COMPARED = 1 << WIDEST
 # The largest scale of a result of unknown size: 11 bits are left for the integers.
 UNBOUNDED_SCALE = 20
 # Functions whose values are never negative, those that stay below a bound, and those that grow with their arguments.
-_NONNEGATIVE = {"exp_negative", *_WIDE, "exp", "sigmoid", "reciprocal", "rsqrt", "rsqrt_significant", "sqrt"}
-_BOUNDS = {"exp_negative": 1, "sigmoid": 1, "tanh": 1, "erf": 1, "sin": 1, "cos": 1, "log": 32}
+_NONNEGATIVE = {
+    "exp_negative",
+    *_WIDE,
+    "exp",
+    "sigmoid",
+    "reciprocal",
+    "rsqrt",
+    "rsqrt_significant",
+    "sqrt",
+    "reciprocal1p",
+}
+_BOUNDS = {"exp_negative": 1, "sigmoid": 1, "tanh": 1, "erf": 1, "sin": 1, "cos": 1, "log": 32, "reciprocal1p": 1}
 _BOUNDS |= dict.fromkeys(_WIDE, 1)
 _LINES = {"gelu", "silu", "softplus"}
 

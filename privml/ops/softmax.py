@@ -15,10 +15,11 @@ from typing import Any
 import torch
 
 from privml.dispatch import implements
+from privml.engines.catalogue import has_reciprocal1p
 from privml.errors import InvalidInput
 from privml.formats import FixedPoint
 from privml.ops.elementary import logarithm
-from privml.ops.exponential import decay
+from privml.ops.exponential import decay, decay_of_zero
 from privml.ops.fixed import (
     WIDEST,
     added,
@@ -30,14 +31,15 @@ from privml.ops.fixed import (
     real,
     settled,
     shifted,
+    source_of,
     times,
     total,
 )
 from privml.ops.linear import dims_of
 from privml.ops.masks import mask_of
 from privml.ops.maximum import keep, last_dims
-from privml.ops.ring_formats import of_interval, together, width
-from privml.ops.values import engine_of, is_secret, like
+from privml.ops.ring_formats import interval, of_interval, together, width
+from privml.ops.values import claimed, engine_of, is_secret, like
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -56,19 +58,21 @@ class Exponentials:
     powers: SecretTensor
     sum: SecretTensor
     proved: bool
+    least: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
     """``top``: the maximum over the dimensions, ``below``: x - top, ``powers``: exp(below), ``sum`` of these;
     ``proved``: whether differences fit their ring whatever x is, so that ``below`` is not positive and the sum at
-    least 1."""
+    least 1. ``least``: what the sum is at least then, in units of its last place, if that is known exactly."""
 
     top: SecretTensor
     below: SecretTensor
     powers: SecretTensor
     sum: SecretTensor
     proved: bool
+    least: int | None
 
 
 def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
@@ -105,7 +109,7 @@ def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
     row = total(powers, dims)
     if hidden is not None:  # nothing to divide by
         row = shifted(row, hidden.all(tuple(dims), keepdim=True).double())
-    return _Parts(top, below, powers, row, proved)
+    return _Parts(top, below, powers, row, proved, decay_of_zero(below, target) if proved else None)
 
 
 def _with_room(x: SecretTensor) -> SecretTensor:
@@ -116,13 +120,26 @@ def _with_room(x: SecretTensor) -> SecretTensor:
     return cast(x, fmt.bits + 1, fmt.scale)
 
 
-def _quotient(powers: SecretTensor, row: SecretTensor, scale: int, proved: bool) -> SecretTensor:
-    """powers / row for 0 <= powers <= row, row >= 1, which may be ``proved``."""
+def _quotient(parts: _Parts | Exponentials, scale: int) -> SecretTensor:
+    """powers / row for 0 <= powers <= row, row >= 1, which may be proved."""
     inverse_scale = min(scale + 2, WIDEST - 2)
-    inverse = evaluate(row, "reciprocal", FixedPoint(max(inverse_scale + 2, 8), inverse_scale))
-    if not proved:
-        return times(powers, inverse, scale)
-    return known(times(powers, known(inverse, 1.0), scale, 1.0), 1.0)
+    inverse = _inverse(parts, FixedPoint(max(inverse_scale + 2, 8), inverse_scale))
+    if not parts.proved:
+        return times(parts.powers, inverse, scale)
+    return known(times(parts.powers, known(inverse, 1.0), scale, 1.0), 1.0)
+
+
+def _inverse(parts: _Parts | Exponentials, target: FixedPoint) -> SecretTensor:
+    """1 / row; of few numbers, which are at least ``least``, by a function that needs no power of two of it. One less
+    that least number is a part of a unit of the powers."""
+    row = parts.sum
+    if parts.least is not None:
+        high = interval(row.format)[1]
+        share = engine_of(row).add_public(row.share, -parts.least, row.format.bits)
+        rest = claimed(like(row, share), of_interval(row.format, 0, max(high - parts.least, 0)))
+        if has_reciprocal1p(source_of(rest), target):
+            return evaluate(rest, "reciprocal1p", target)
+    return evaluate(row, "reciprocal", target)
 
 
 @implements(aten._softmax.default, aten._safe_softmax.default)
@@ -131,7 +148,7 @@ def softmax(x: SecretTensor, dim: int, half_to_float: Any = False) -> SecretTens
         return torch.ones_like(x)
     scale = asked(x.session).scale
     parts = _parts(x, dims_of(x, dim), scale)
-    return settled(_quotient(parts.powers, parts.sum, scale, parts.proved))
+    return settled(_quotient(parts, scale))
 
 
 @implements(aten.softmax.int)
@@ -146,7 +163,7 @@ def log_softmax(x: SecretTensor, dim: int, half_to_float: bool = False) -> Secre
     wanted = asked(x.session)
     parts = _parts(x, dims_of(x, dim), wanted.scale)
     result = _logarithm(parts, wanted)
-    result.aux = Exponentials(parts.powers, parts.sum, parts.proved)
+    result.aux = Exponentials(parts.powers, parts.sum, parts.proved, parts.least)
     return result
 
 
@@ -183,10 +200,7 @@ def softmax_backward(grad: Any, y: Any, dim: int, dtype: torch.dtype) -> SecretT
 @implements(aten._log_softmax_backward_data.default)
 def log_softmax_backward(grad: Any, y: Any, dim: int, dtype: torch.dtype) -> SecretTensor:
     aux = y.aux if is_secret(y) else None
-    if isinstance(aux, Exponentials):
-        shares = settled(_quotient(aux.powers, aux.sum, asked(y.session).scale, aux.proved))
-    else:
-        shares = torch.exp(y)
+    shares = settled(_quotient(aux, asked(y.session).scale)) if isinstance(aux, Exponentials) else torch.exp(y)
     return grad - shares * torch.sum(grad, [dim], True)
 
 
@@ -207,7 +221,7 @@ def softmax_gradient(grad: Any, parts: Any, dim: int) -> Any:
     """The gradient of log_softmax."""
     if isinstance(parts, _Parts):
         scale = asked(parts.top.session).scale
-        shares = settled(_quotient(parts.powers, parts.sum, scale, parts.proved))
+        shares = settled(_quotient(parts, scale))
     else:
         shares = torch.exp(parts)
     return grad - shares * torch.sum(grad, [dim], True)

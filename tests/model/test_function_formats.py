@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 
 import privml
-from privml.engines.catalogue import FORMS, FUNCTIONS, exp_negative_function
+from privml.engines.catalogue import FORMS, FUNCTIONS, exp_negative_function, has_reciprocal1p
 from privml.engines.plain.engine import PlainEngine
 from privml.formats import FixedPoint
 from privml.ops.fixed import evaluate, target_of
@@ -29,7 +29,9 @@ def inputs(bits, domain):
 
 
 def serves(name, source, target):
-    """Forms of exponentials are not there for all formats."""
+    """Forms of exponentials and of reciprocals are not there for all formats."""
+    if name == "reciprocal1p":
+        return has_reciprocal1p(source, target)
     if not name.startswith("exp_negative_"):
         return True
     return exp_negative_function(name.removeprefix("exp_negative_"), source, target) == name

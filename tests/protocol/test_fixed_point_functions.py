@@ -24,6 +24,7 @@ FUNCTIONS = {
     "exp_negative_product": (np.exp, -(2**15), 0, 0.5001),
     "exp": (np.exp, -(2**15), 8517, 3),  # ln 8 = 8517.4 / 4096
     "reciprocal": (np.reciprocal, 513, 2**15 - 1, 3),
+    "reciprocal1p": (lambda x: 1 / (1 + x), 0, 2**15 - 1, 1),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), -(2**15), 2**15 - 1, 3),
     "tanh": (np.tanh, -(2**15), 2**15 - 1, 4),
     "rsqrt": (lambda x: 1 / np.sqrt(x), 66, 2**15 - 1, 1.1),
