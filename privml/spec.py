@@ -122,6 +122,9 @@ class SessionSpec:
             object.__setattr__(self, "numerics", chosen.numerics(self.engine))
         if not self.deadline > 0:
             raise ConfigError(f"deadline={self.deadline} must be a positive number of seconds")
+        for name, link in (("link", self.link), ("simulated", self.simulated)):
+            if not isinstance(link, LinkProfile) and (link is not None or name == "link"):
+                raise ConfigError(f"{name}={link!r} must be a LinkProfile, such as LinkProfile(delay_ms=40)")
         chosen.check(self)
 
     @property

@@ -138,6 +138,14 @@ def test_python_three_parties_are_not_secure_against_one_that_deviates(program):
         privml.SessionSpec("threepc", ot)
 
 
+@pytest.mark.parametrize("field", ["link", "simulated"])
+def test_python_links_are_profiles(field):
+    for wrong in ("wan", 40.0):
+        with pytest.raises(ConfigError, match=f"^{field}={wrong!r} must be a LinkProfile"):
+            privml.SessionSpec(**{field: wrong})
+    assert privml.SessionSpec(**{field: privml.LinkProfile(40.0)})
+
+
 def test_python_dealers(program):
     for wrong in ({"truncation": "sloppy"}, {"device": "tpu"}):
         with pytest.raises(ConfigError, match=f"^{next(iter(wrong))}"):
