@@ -46,6 +46,9 @@ TEST(Noise, OfColumnsIsBoundedWhereEachModulusEnds) {
       EXPECT_EQ(noise.count, 3 * 4096);
       SCOPED_TRACE(std::to_string(ring_bits) + " " + std::to_string(weight_bits));
       expect_within(noise, choice);
+      NoiseSum of_rows;
+      measure_columns(choice, bounds, 3, static_cast<u64>(ring_bits), of_rows);
+      EXPECT_LT(of_rows.largest, bound_of(choice).room / 2);
     }
   }
 }

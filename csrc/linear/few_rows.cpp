@@ -72,11 +72,6 @@ void sum_columns_of(const u64* x, const u64* const* y, i64 inner, u64* sums) {
   sum_columns64(x, y, inner, sums);
 }
 
-bool follow_each_other(std::span<const i64> offsets) {
-  return offsets.back() - offsets.front() == std::ssize(offsets) - 1 &&
-         std::is_sorted(offsets.begin(), offsets.end());
-}
-
 void add(u64& word, u64 sum, u64 mask) { word = (word + sum) & mask; }
 
 template <class Word>

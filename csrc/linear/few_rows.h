@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of few rows with a large matrix, which is read once and as it lies: reading it is the
-// work, and packing it would double that.
+// Products of few rows with a large matrix, which is read once for each row and as it lies: reading
+// it is the work, and packing it would double that.
 #pragma once
 
 #include "linear/packing.h"

@@ -96,6 +96,11 @@ void pack64(const u64* words, std::span<const i64> lanes, const Runs& runs,
 
 }  // namespace
 
+bool follow_each_other(std::span<const i64> offsets) {
+  return offsets.back() - offsets.front() == std::ssize(offsets) - 1 &&
+         std::is_sorted(offsets.begin(), offsets.end());
+}
+
 template <>
 void pack(const u64* words, std::span<const i64> lanes, std::span<const i64> steps, i64 width,
           u32* out) {

@@ -25,6 +25,9 @@ struct IndexedOutput {
 // 0, stride, 2 * stride, ...
 std::vector<i64> strided(i64 count, i64 stride);
 
+// Whether offsets, of which there is one at least, are first, first + 1, ...
+bool follow_each_other(std::span<const i64> offsets);
+
 // out[s * width + l] = words[lanes[l] + steps[s]] for all lanes and steps, reduced to the word; the
 // panel's lanes after the last, up to `width`, are zeros.
 template <class Word>

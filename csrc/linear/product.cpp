@@ -29,11 +29,6 @@ void add_row64(const u64* sums, i64 count, u64 mask, u64* out) {
 void add_row(const u32* sums, i64 count, u64 mask, u64* out) { add_row32(sums, count, mask, out); }
 void add_row(const u64* sums, i64 count, u64 mask, u64* out) { add_row64(sums, count, mask, out); }
 
-bool follow_each_other(std::span<const i64> offsets) {
-  return offsets.back() - offsets.front() == std::ssize(offsets) - 1 &&
-         std::is_sorted(offsets.begin(), offsets.end());
-}
-
 // Adds the tile to the output's given rows and columns.
 template <class Word>
 void add_tile(const Word* tile, i64 width, u64 mask, const IndexedOutput& out) {

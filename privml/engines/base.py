@@ -50,6 +50,7 @@ class Engine(abc.ABC):
     components: int  # tensors per share
     trivial_inputs: bool = True  # a share of an input is the value at its owner and zeros elsewhere (see Owned)
     stays_wide: bool = False  # a wide ring costs less than going from ring to ring: values stay where they are
+    sums_low_bits: bool = False  # adds in the ring that the node asks for; what looks for overflow keeps terms whole
     ot: tuple = ()  # what its correlations are made by, where it needs any
     actively_secure: bool = False  # holds against parties that deviate from the protocol; their inputs are checked
     portable: bool = True  # shares are as good in another session of the same parties

@@ -35,6 +35,7 @@ class JointEngine(SharedEngine):
         self.parties = len(self.engines)
         self.components = self.parties * engines[0].components
         self.trivial_inputs, self.stays_wide = engines[0].trivial_inputs, engines[0].stays_wide
+        self.sums_low_bits = engines[0].sums_low_bits
         self.actively_secure, self.portable = engines[0].actively_secure, engines[0].portable
         self.floors = engines[0].floors
         self.ot, self.lanes = engines[0].ot, engines[0].lanes

@@ -14,7 +14,7 @@ import torch
 
 from privml.dispatch import holds_floats, implements, intercepts
 from privml.formats import current_node
-from privml.ops.fixed import asked, real, roomy, scaled, settled, times
+from privml.ops.fixed import asked, cast, real, roomy, scaled, settled, times
 from privml.ops.moments import centered, divided_by_deviation, in_ring_of_square, var_mean
 from privml.ops.ring_formats import limit, says_more
 from privml.ops.values import engine_of, is_secret
@@ -31,8 +31,11 @@ def standardized(
     of a unit."""
     wanted, count = asked(x.session), math.prod(x.shape[d] for d in dims)
     x = roomy(x, (count - 1).bit_length() + 1, current_node().working is not None)
+    bits = x.format.bits
     x = in_ring_of_square(x, 1)
     values, mean = centered(x, dims)
+    if mean.format.bits > bits:
+        mean = cast(mean, bits, mean.format.scale)
     proved = says_more(values.format) and not engine_of(x).stays_wide
     largest = limit(x.format) ** 2 if proved else None
     result, inverse = divided_by_deviation(values, dims, count, eps, wanted.scale, largest, whole_root)

@@ -130,10 +130,9 @@ def _quotient(parts: _Parts | Exponentials, scale: int) -> SecretTensor:
 
 
 def _inverse(parts: _Parts | Exponentials, target: FixedPoint) -> SecretTensor:
-    """1 / row; of few numbers, which are at least ``least``, by a function that needs no power of two of it. One less
-    that least number is a part of a unit of the powers."""
+    """1 / row; of few numbers, whose sum is at least 1, by a function that needs no power of two of it."""
     row = parts.sum
-    if parts.least is not None:
+    if parts.least == 1 << row.format.scale:
         high = interval(row.format)[1]
         share = engine_of(row).add_public(row.share, -parts.least, row.format.bits)
         rest = claimed(like(row, share), of_interval(row.format, 0, max(high - parts.least, 0)))

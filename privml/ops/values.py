@@ -244,7 +244,7 @@ def unify(
         shared = [f.bits for v, f in zip(secrets, formats, strict=True) if not isinstance(v.placement, Owned)]
         scale = max(f.scale for f in formats)
         bits = max(shared or [f.bits for f in formats])
-        if sums and engine.stays_wide:
+        if sums and engine.sums_low_bits and dtype.is_floating_point:
             bits = min(bits, _asked_bits(scale))
         to = ring_format(bits, scale, dtype.is_floating_point)
         public = [public_format(v, to) for v in values if not is_secret(v)]

@@ -87,3 +87,29 @@ def test_reports_say_which_layers_rely_on_what(model, data):
 def test_other_words_are_refused(model, data):
     with pytest.raises(ConfigError, match="proved or calibrated"):
         converted(model, data, "guessed")
+
+
+class Difference(nn.Module):
+    """A small difference of large numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.c = nn.Linear(8, 8), nn.Linear(8, 8), nn.Linear(8, 2)
+        with torch.no_grad():
+            self.a.bias.fill_(3000.0)
+            self.b.bias.fill_(2999.0)
+
+    def forward(self, x):
+        return self.c(self.a(x) - torch.relu(self.b(x)))
+
+
+@pytest.mark.parametrize("like", ["threepc", "active"])
+def test_terms_of_a_small_difference_may_be_larger_than_its_ring(like):
+    torch.manual_seed(0)
+    module, x = Difference().eval(), torch.randn(64, 8)
+    program = privml.convert(module, calibration=x)
+    with torch.no_grad(), privml.local(program, engine="plain", like=like):
+        clear = program(x[:4])
+    assert (clear - module(x[:4])).abs().max() < 0.05
+    with privml.local(like, truncation="exact") as session:
+        assert torch.equal(privml.reveal(program.run(session, x[:4])), clear)

@@ -7,8 +7,8 @@
 // Method         no normalisation: a piecewise polynomial of degree 1 on cells of equal length, a
 //                truncation; up to 9 bits one table. The cells at x = 0 need to be as short as the
 //                result is fine, so only short ranges are served.
-// Error          below one unit in the last place: an eighth of the lines, half of the rounding,
-//                the rest of the coefficients.
+// Error          below one unit in the last place: up to a quarter of the lines, half of the
+//                rounding, a quarter of the coefficients.
 // Leakage        none beyond length and formats. Assumption: correlated OT, correlation-robust
 //                hash.
 // Cost           piecewise.h of degree 1 and a truncate_reduce.

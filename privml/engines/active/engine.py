@@ -58,7 +58,7 @@ class ActiveEngine(SharedEngine):
     portable = False  # codes are under keys of the session
     parties = 2
     trivial_inputs = False
-    stays_wide = True
+    stays_wide = sums_low_bits = True
     actively_secure = True
 
     def __init__(self, session: _core.ActiveSession, truncation: str = "auto", counts_only: bool = False) -> None:

@@ -122,7 +122,7 @@ def _exchanged(party: Party, part: torch.Tensor) -> torch.Tensor:
     size = part.numel()
     messages = [Message(0, 1, size), Message(1, 0, size)]
     received = party.exchange(messages, {1 - party.rank: party.kernels.to_wire(part)})
-    return part ^ party.kernels.from_wire(received[1 - party.rank].reshape(part.shape))
+    return part ^ party.kernels.from_wire(received[1 - party.rank]).view(part.shape)
 
 
 def _unpacked(party: Party, planes: torch.Tensor, shape: torch.Size, count: int) -> torch.Tensor:

@@ -47,7 +47,7 @@ class ThreePartyEngine(SharedEngine):
     parties = 3
     components = 2
     trivial_inputs = False
-    stays_wide = True
+    stays_wide = sums_low_bits = True
     composes = True
 
     def __init__(self, party: Party, truncation: str = "auto") -> None:

@@ -109,7 +109,7 @@ def _wide(engine: ThreePartyEngine, a: Share, source: FixedPoint, bits: int) -> 
 
 
 def _compared_bits(source: FixedPoint, thresholds: Sequence[int], dropped: int) -> int:
-    """Of a ring in which ``_signs`` compares."""
+    """How many bits a ring has in which ``_signs`` compares."""
     room = (max(map(abs, thresholds)) + int(dropped > 0)) << dropped
     return min((limit(source) + room).bit_length() + 1, _LARGEST_RING)
 
