@@ -45,13 +45,15 @@ print('revealed', privml.reveal(y), privml.reveal(w), privml.reveal(h), privml.r
 """
 
 
-@pytest.mark.parametrize("apart", [False, True])
+EXACT = pytest.param({"engine": "threepc", "truncation": "exact"}, id="threepc exact")
+
+
 @pytest.mark.parametrize(
-    "options",
+    ("options", "apart"),
     [
-        *ENGINES,
-        pytest.param({"engine": "threepc"}, id="threepc"),
-        pytest.param({"engine": "threepc", "truncation": "exact"}, id="threepc exact"),
+        *[pytest.param(*each.values, False, id=each.id) for each in (*ENGINES, EXACT)],
+        pytest.param({"engine": "threepc"}, False, id="threepc"),
+        *[pytest.param(*each.values, True, id=f"{each.id}, apart") for each in (*ENGINES[1:], EXACT)],
     ],
 )
 def test_the_same_program_runs(tmp_path, options, apart):
