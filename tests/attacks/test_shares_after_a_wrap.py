@@ -163,6 +163,7 @@ CLAIMS = {
     ("ops/secret_places.py", "_rows"): "one of the rows, where the place is proved to lie among them",
     ("ops/secret_places.py", "gather"): "one of the elements, where the place is proved to lie among them",
     ("ops/smooth.py", "mish"): "the smaller of a value and a number",
+    ("ops/softmax.py", "_inverse"): "a sum of exponentials, one of which is 1, less 1: where no step can have wrapped",
     (
         "ops/sorting.py",
         "_sorted",
