@@ -57,6 +57,10 @@ void encrypt_polynomials(i64 inner, int weight_bits, int ell, i64 count) {
   for (i64 i = 0; i < count; ++i) key.encrypt(i, 1, *choice, message, upload);
 }
 
+void expect_threads(int threads) {
+  expect(threads >= 1, "lattice: a party computes with a thread or more");
+}
+
 // This party's words, if it owns the weights, and what they are known by.
 twopc::OwnedWeights owned(const TwoPartySession& session, const Words& weights,
                           const Format& format, i64 inner, i64 columns,
@@ -79,7 +83,7 @@ twopc::ProductHalves halves(const TwoPartySession& session, const Words& weights
                             const py::bytes& label, const std::string& noise,
                             const std::optional<py::bytes>& digest, int threads) {
   const auto [inner, columns] = sizes;
-  expect(threads >= 1, "lattice: a party computes with a thread or more");
+  expect_threads(threads);
   twopc::ProductHalves out =
       twopc::matmul_halves(owned(session, weights, format, inner, columns, digest), inner, columns,
                            ell, view_of(label), noise_of(noise));
@@ -293,7 +297,7 @@ void define_lattice_products(py::module_& m) {
         const twopc::Operand fx = operand(x_format), fy = operand(y_format);
         const twopc::MatrixShape shape{rows, inner, columns};
         const lattice::Noise kind = noise_of(noise);
-        expect(threads >= 1, "lattice: a party computes with a thread or more");
+        expect_threads(threads);
         // Says what does not fit before a session is touched.
         ot::CostMeter meter{ot::RcotCost{"ideal", 0, 1, i64{1} << 40}};
         twopc::cost_lattice_matmul(meter, fx, fy, shape, ell, kind);

@@ -58,13 +58,12 @@ def decay(z: SecretTensor, target: FixedPoint, proved: bool) -> SecretTensor:
     return evaluate(z, name, target)
 
 
-def decay_of_zero(z: SecretTensor, target: FixedPoint) -> int | None:
-    """What ``decay`` gives for z = 0 where it is proved that z <= 0, in units of the last place, at most 1; None where
-    that is not the library's value."""
+def decay_starts_at_one(z: SecretTensor, target: FixedPoint) -> bool:
+    """Whether ``decay`` is known to give no less than 1 for z = 0 where it is proved that z <= 0."""
     if engine_of(z).stays_wide or width(z.format) > WIDEST:
-        return None
+        return False
     source = source_of(z, WIDEST_EXPONENT)
-    return min(value_at_zero(exponential_of(z, target), source, target), 1 << target.scale)
+    return value_at_zero(exponential_of(z, target), source, target) >= 1 << target.scale
 
 
 def _clipped(z: SecretTensor) -> SecretTensor:

@@ -19,7 +19,7 @@ from privml.engines.catalogue import has_reciprocal1p
 from privml.errors import InvalidInput
 from privml.formats import FixedPoint
 from privml.ops.elementary import logarithm
-from privml.ops.exponential import decay, decay_of_zero
+from privml.ops.exponential import decay, decay_starts_at_one
 from privml.ops.fixed import (
     WIDEST,
     added,
@@ -58,21 +58,21 @@ class Exponentials:
     powers: SecretTensor
     sum: SecretTensor
     proved: bool
-    least: int | None
+    at_least_one: bool
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
     """``top``: the maximum over the dimensions, ``below``: x - top, ``powers``: exp(below), ``sum`` of these;
     ``proved``: whether differences fit their ring whatever x is, so that ``below`` is not positive and the sum at
-    least 1. ``least``: what the sum is at least then, in units of its last place, if that is known exactly."""
+    least 1 but for rounding; ``at_least_one``: that it is 1 or more exactly."""
 
     top: SecretTensor
     below: SecretTensor
     powers: SecretTensor
     sum: SecretTensor
     proved: bool
-    least: int | None
+    at_least_one: bool
 
 
 def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
@@ -109,7 +109,7 @@ def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
     row = total(powers, dims)
     if hidden is not None:  # nothing to divide by
         row = shifted(row, hidden.all(tuple(dims), keepdim=True).double())
-    return _Parts(top, below, powers, row, proved, decay_of_zero(below, target) if proved else None)
+    return _Parts(top, below, powers, row, proved, proved and decay_starts_at_one(below, target))
 
 
 def _with_room(x: SecretTensor) -> SecretTensor:
@@ -132,10 +132,10 @@ def _quotient(parts: _Parts | Exponentials, scale: int) -> SecretTensor:
 def _inverse(parts: _Parts | Exponentials, target: FixedPoint) -> SecretTensor:
     """1 / row; of few numbers, whose sum is at least 1, by a function that needs no power of two of it."""
     row = parts.sum
-    if parts.least == 1 << row.format.scale:
-        high = interval(row.format)[1]
-        share = engine_of(row).add_public(row.share, -parts.least, row.format.bits)
-        rest = claimed(like(row, share), of_interval(row.format, 0, max(high - parts.least, 0)))
+    if parts.at_least_one:
+        one, high = 1 << row.format.scale, interval(row.format)[1]
+        share = engine_of(row).add_public(row.share, -one, row.format.bits)
+        rest = claimed(like(row, share), of_interval(row.format, 0, max(high - one, 0)))
         if has_reciprocal1p(source_of(rest), target):
             return evaluate(rest, "reciprocal1p", target)
     return evaluate(row, "reciprocal", target)
@@ -162,7 +162,7 @@ def log_softmax(x: SecretTensor, dim: int, half_to_float: bool = False) -> Secre
     wanted = asked(x.session)
     parts = _parts(x, dims_of(x, dim), wanted.scale)
     result = _logarithm(parts, wanted)
-    result.aux = Exponentials(parts.powers, parts.sum, parts.proved, parts.least)
+    result.aux = Exponentials(parts.powers, parts.sum, parts.proved, parts.at_least_one)
     return result
 
 
