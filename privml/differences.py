@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The account of its computation that a party sends to the others if theirs differ, and how it reads theirs.
+"""The report on its computation that a party sends to its peers if their computations differ, and how it is read.
 
-An account is a first line, the cause, and one line for each step, the oldest first: its place in the computation
-(numbers joined by points), its tag, the line of the user's program and the operation. It holds no values. What a peer
-sends is cut to what fits a terminal.
+The first line of a report is the cause. Each further line is one step, the oldest first: its place in the computation
+(numbers joined by points), its tag, the line of the user's program and the operation. A report holds no values. The
+report of a peer is cut to a length that fits a terminal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One line of an account."""
+    """One line of a report."""
 
     tag: str
     where: str
@@ -41,7 +41,7 @@ class Step:
 
 
 def difference(rank: int, peer: int, ours: bytes, theirs: bytes) -> PrivmlError:
-    """The error at party ``rank``, from its own lines and the report of party ``peer``: cause and lines, or nothing."""
+    """The error at party ``rank``, given its own lines and the report of party ``peer``, which may be empty."""
     cause, _, reported = theirs.decode("ascii", "replace").partition("\n")
     failed = cause.removeprefix(_FAILED)
     if failed != cause:
@@ -54,8 +54,8 @@ def difference(rank: int, peer: int, ours: bytes, theirs: bytes) -> PrivmlError:
         return ProgramsDiffer(_difference(rank, mine[first], peer, others[first], first == common[0]))
     if not theirs:
         return ProgramsDiffer(
-            f"the parties compute different things: party {peer} sent what belongs to another operation than "
-            f"party {rank}'s {_last(mine)}, and did not say which"
+            f"the parties compute different things: party {rank} is at {_last(mine)}, and party {peer} sent the "
+            "message of another operation without saying which"
         )
     if cause == _STALLED:
         return PeerDisconnected(
@@ -71,8 +71,8 @@ def difference(rank: int, peer: int, ours: bytes, theirs: bytes) -> PrivmlError:
 
 
 def report_failure(channels: Iterable[Any], error: type[BaseException]) -> None:
-    """Tells the peers at the other ends of ``channels`` that this party's program ended with an error of this class;
-    nothing else of it, since a message may hold secrets. Peers that are gone get nothing."""
+    """Tells the peers at the other ends of ``channels`` the class of the error that ended this party's program. The
+    error's message is not sent, because it may hold secrets. Peers that have left are skipped."""
     for channel in channels:
         with contextlib.suppress(PrivmlError, OSError, RuntimeError, ValueError):
             channel.report(_FAILED + error.__name__[:64], _SECONDS_TO_REPORT)
@@ -81,12 +81,12 @@ def report_failure(channels: Iterable[Any], error: type[BaseException]) -> None:
 def _difference(rank: int, mine: Step, peer: int, theirs: Step, oldest: bool) -> str:
     if mine.text == theirs.text == GENERATORS:
         return (
-            "the parties have drawn differently from the global generators of torch, Python or numpy or from "
+            "the parties have drawn different numbers from the global generators of torch, Python or numpy or from "
             f"session.public_generator(): before {mine.where} at party {rank}, before {theirs.where} at party {peer}. "
-            "What only one party draws has to come from session.private_generator()"
+            "Use session.private_generator() for numbers that only one party draws"
         )
     same = ", with other arguments" if mine.text == theirs.text else ""
-    since = "; they may differ since an earlier one, which is no longer known" if oldest else ""
+    since = "; earlier operations, of which no record is left, may differ too" if oldest else ""
     first, second = sorted(((rank, mine), (peer, theirs)), key=lambda pair: pair[0])
     return (
         f"the parties compute different things: party {first[0]}: {first[1]}; party {second[0]}: {second[1]}"
@@ -99,7 +99,7 @@ def _last(steps: dict[Place, Step]) -> str:
 
 
 def _steps(text: str) -> dict[Place, Step]:
-    """The steps of an account by place; what is no line of one is left out."""
+    """The steps of a report by place. Lines of another form are left out."""
     steps: dict[Place, Step] = {}
     for line in text.split("\n")[:_MOST_LINES]:
         parts = printable(line, _LONGEST_LINE).split(" ", 3)

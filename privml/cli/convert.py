@@ -21,13 +21,14 @@ def run(config: DictConfig) -> None:
     console.out.print(choice.measured)
     for layer, factor in choice.unseen:
         console.out.print(
-            f"layer {layer}: held-out rows reach {factor:.2g} times what the others' margin holds; rings have room for "
-            "them, rows to come may go further: give more calibration data or a larger numerics.margin"
+            f"layer {layer}: values of the held-out rows are up to {factor:.2g} times as large as the other rows and "
+            "numerics.margin allow. The rings were widened for them, but new rows may be larger still: give more "
+            "calibration data or a larger numerics.margin"
         )
     if choice.floats:
         console.out.print(
-            f"floats ({choice.precision.rescue}) in layers {', '.join(choice.floats)}, as no ring keeps the tolerance; "
-            "only engines with floating point run the program"
+            f"layers {', '.join(choice.floats)} compute with floats ({choice.precision.rescue}), because no ring keeps "
+            "the tolerance; only engines with floating point run the program"
         )
     if program.calibrated_layers:
         console.out.print(reliance(program))
@@ -52,4 +53,4 @@ def report(program: Program) -> object:
         for line in program.choice.report
     ]
     columns = ["layer", "ring bits", "scale", "largest seen", "first that wraps", "head room, bits"]
-    return console.table("Ranges on the calibration data, where they come closest to wrapping", columns, rows)
+    return console.table("Layers whose values come closest to wrapping on the calibration data", columns, rows)

@@ -45,7 +45,7 @@ def run(config: DictConfig) -> None:
         return
     ledger = cost_of(program, shapes, spec, INPUT_OWNER)
     line = correlation_line(ledger.as_dict(), drawn)
-    if measures(config):  # for minutes: what the graph says is there at once
+    if measures(config):  # measuring takes minutes, the costs are known at once
         show(config, program, ledger.as_dict(), None, how)
         console.out.print(line)
     with console.progress("measure", config.quiet) as step:
@@ -61,7 +61,8 @@ def run(config: DictConfig) -> None:
 
 
 def shapes_of(config: DictConfig, program: Program) -> Shapes:
-    """Of the query that is asked about. ConfigError for a length of what does not grow, or beyond its end."""
+    """The shapes of the query's inputs and state. Raises ConfigError if ``length`` is given and no state grows, or if
+    a state would exceed its limit."""
     shapes = program.shapes(config.batch)
     growing = [spec for spec in program.state if spec.grows is not None]
     if config.length and not growing:
@@ -74,24 +75,24 @@ def shapes_of(config: DictConfig, program: Program) -> Shapes:
 
 
 def dealt_line(program: Program, shapes: Shapes, spec: SessionSpec) -> str:
-    """What the dealer of a query deals ahead, and what it costs the client on a store of that."""
+    """What a dealer sends before a query, and what the query then costs the client if that was stored."""
     dealt, beside = program.dealt(shapes, spec)
-    text = f"dealt ahead to the server: {console.size(dealt)} a query"
+    text = f"the dealer sends the server {console.size(dealt)} before each query"
     if beside or program.state:
-        return f"{text}; a store of it is not possible, for the dealer takes part in the query"
+        return f"{text}; it cannot be stored, because the dealer also takes part in the query itself"
     sizes = []
     for prepared in (frozenset[str](), frozenset([KEPT_WEIGHTS])):
         stored = replace(spec, stored=True, prepared=prepared)
         sizes.append(program.cost(shapes, stored, rank=INPUT_OWNER).snapshot().online.bytes)
     weights = console.size(sizes[0] - sizes[1])
     return (
-        f"{text}; on a store of it {console.size(sizes[1])} online, and {weights} of masked weights, once for a store "
-        "that was made with the weights, else in each query"
+        f"{text}; from a store a query sends {console.size(sizes[1])} online, and {weights} of masked weights: once if "
+        "the store was made with the weights, otherwise in each query"
     )
 
 
 def step_line(program: Program, shapes: Shapes, spec: SessionSpec) -> str:
-    """What a further step of the session costs the client: of one id if the state grows."""
+    """What the client sends and receives in one more step of the session; a step is one id if the state grows."""
     after = program.following(shapes)
     growing = next((n for n, each in enumerate(program.state) if each.grows is not None), None)
     step = "each further step"
@@ -105,7 +106,7 @@ def step_line(program: Program, shapes: Shapes, spec: SessionSpec) -> str:
 
 
 def show_prepared(config: DictConfig, program: Program, spec: SessionSpec, words: tuple[str, str]) -> None:
-    """Of a query whose products were prepared with those of others; no seconds are known of that."""
+    """Shows the cost of a query whose products were prepared together with those of other queries, without seconds."""
     (how, drawn), shapes = words, shapes_of(config, program)
     spec, prepared = prepared_cost(program, shapes, spec, config.prepared, INPUT_OWNER)
     if not prepared:
@@ -131,7 +132,7 @@ def show(config: DictConfig, program: Program, numbers: dict[str, Any], times: T
 
 
 def kinds(demand: dict[str, Any]) -> str:
-    """What a run draws, in words."""
+    """The correlations that a run uses, by kind."""
     counts = {name: count for name, count in demand.items() if isinstance(count, int)}
     counts["input masks"] = sum(demand["masks"])
     counts |= {f"numbers of {width} shared bits": count for width, count in demand["edabits"].items()}
@@ -140,7 +141,7 @@ def kinds(demand: dict[str, Any]) -> str:
 
 
 def chosen(config: DictConfig, program: Program, spec: SessionSpec) -> OtChoice:
-    """The choice of ot=auto, after a table of all."""
+    """Prints a table of all correlations and returns the choice of ot=auto."""
     ranked = forecasts(program, shapes_of(config, program), spec)
     rows = [[str(each.ot), f"{each.link:.3f}", f"{each.compute:.3f}", f"{each.seconds:.3f}"] for each in ranked]
     title = f"ot=auto at {spec.link}: seconds predicted for a query, set-up included"
@@ -149,7 +150,7 @@ def chosen(config: DictConfig, program: Program, spec: SessionSpec) -> OtChoice:
 
 
 def filled(numbers: dict[str, Any], times: Times) -> dict[str, Any]:
-    """With predicted seconds in place of a run's."""
+    """``numbers`` with the predicted seconds filled in."""
     for node in numbers["nodes"]:
         node["online"]["seconds"] = times.nodes.get(node["name"], 0.0)
     for phase in ("setup", "preprocess", "online"):
@@ -160,7 +161,9 @@ def filled(numbers: dict[str, Any], times: Times) -> dict[str, Any]:
 def summary(config: DictConfig, times: Times) -> str:
     parts = f"handshake {times.handshake:.3f}, set-up {times.setup:.3f}, correlations {times.preprocess:.3f}"
     source = (
-        "from figures of a reference machine; calibrate=missing measures this one" if times.estimated else "measured"
+        "calculated with figures of a reference machine; calibrate=missing measures this one"
+        if times.estimated
+        else "measured"
     )
     return (
         f"link={config.link.name}: {times.seconds:.3f} s predicted between machines like this one "
@@ -169,7 +172,7 @@ def summary(config: DictConfig, times: Times) -> str:
 
 
 def forecast(config: DictConfig, ledger: Ledger) -> str:
-    """Time that the messages alone take; computing comes on top."""
+    """One line: the time of the messages, without that of the computation."""
     total = ledger.snapshot().total
     seconds = total.depth * config.link.delay_ms / 1000
     if config.link.bandwidth_mbps:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch.export with a batch that varies if the model allows it, and its errors in one line."""
+"""Calls torch.export, with a variable batch if the model allows it, and turns its errors into one line each."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def trace(
     sizes: Any = None,
     lengths: Lengths | None = None,
 ) -> tuple[Any, tuple[str, ...]]:
-    """The exported program, and what there is to say about it. ``sizes``: those that vary, in place of the batch;
-    ``lengths``: those of states, which vary beside it.
+    """The exported program, and notes for the user. ``sizes``: the dimensions that vary, instead of the batch;
+    ``lengths``: the lengths of states, which vary in addition to it.
 
     Raises InvalidInput with the file and the line of the model's code, and with what to do.
     """
@@ -42,7 +42,7 @@ def trace(
         except Exception as error:
             reason = _reason(error)
         notes = (
-            f"the batch is fixed at {inputs[0].shape[places[0]]}, as in the example inputs, for the model does not "
+            f"the batch is fixed at {inputs[0].shape[places[0]]}, as in the example inputs, because the model does not "
             f"allow another one: {reason}",
         )
     if sizes is None and lengths:
@@ -56,7 +56,7 @@ def trace(
     except Exception as error:
         raise InvalidInput(
             f"torch.export cannot trace the model on inputs of shapes {[tuple(x.shape) for x in inputs]}: "
-            f"{_reason(error)}; remove branches on values of tensors; the example inputs must fit the model"
+            f"{_reason(error)}; check that the example inputs fit the model, and remove branches on values of tensors"
         ) from error
 
 
@@ -69,16 +69,16 @@ def _branches(error: Exception) -> InvalidInput:
 
 
 def _reason(error: Exception) -> str:
-    """One line of torch's many: the violated condition where there is one."""
+    """One line of torch's message: the violated condition if there is one."""
     lines = [line.strip(" -") for line in str(error).splitlines() if line.strip()]
     found = next((line for line in lines if "guard" in line.lower() and "Not all values" in line), None)
     return found or blame(error)
 
 
 def _batch_dims(inputs: Sequence[torch.Tensor], lengths: Lengths) -> Iterator[list[int | None]]:
-    """Of each input the dimension that may be the batch: the first one where all agree on its size; else, for states
-    of recurrent layers, the first of the size that the first input begins with, and None where there is none. A
-    dimension along which a state grows is none of these."""
+    """For each input, the dimension that may be the batch. It is the first dimension if that has the same size in all
+    inputs. Otherwise (states of recurrent layers) it is the first dimension that has the size of the first input's
+    first dimension, or None if there is none. A dimension along which a state grows is never the batch."""
     if not inputs or not all(x.dim() for x in inputs):
         return
     size, along = inputs[0].shape[0], [lengths.get(i, (None, 0))[0] for i in range(len(inputs))]

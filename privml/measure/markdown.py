@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The zoo in Markdown: its page of the documentation, and the generated part of a model's card, between two markers;
-the text around that is kept."""
+"""The zoo in Markdown: its page of the documentation, and the part of a model's card between two markers. The text of
+a card outside the markers is kept."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from privml.measure import words
 from privml.measure.records import Record
 from privml.measure.views import Zoo, per_row
 
-NOTE = "<!-- Written by `privml evaluate zoo`, as said below; do not edit. -->"
+NOTE = "<!-- Written by `privml evaluate zoo` (see below); do not edit. -->"
 INTRODUCTION = """\
-Every folder of `models/` has a definition, a recipe, weights and a card; the weights of `characters` and `recordings`
-come with packages that their cards name, and without these the two are left out. This page says what secure inference
-makes of each: the answers beside those of the clear model, and what a query costs.
+Every folder of `models/` holds a model: its definition, a training recipe, weights and a card. The weights of
+`characters` and `recordings` come from packages that their cards name; both are left out if the package is missing.
+This page compares the answers of secure inference with those of the clear model, and says what a query costs.
 
 ```
 privml evaluate zoo engine=threepc link=lan        # all models; model=lenet or model=lenet+mlp for some
@@ -23,21 +23,22 @@ privml evaluate zoo -m engine=plain,twopc,threepc link=loopback,lan,wan
 privml evaluate zoo measure=false cards=true markdown=docs/zoo.md results=benchmarks/results/zoo.jsonl
 ```
 
-The first two measure and keep a record of each model, engine and network, in the user's cache folder or with
-`results=FILE` in another place; the last one draws cards and this page from those of a checkout. All of them draw the
-report, `build/zoo.html`, one file with pictures, from all records that there are. Parties are processes of their own;
-`lan` and `wan` are shaped in process. Bytes are what all parties send, set-up and correlations included; depth is
-one-way messages in a row; time is from handshake to answer.
+The first two commands measure, and keep one record for each model, engine and network, in the user's cache folder or
+in `results=FILE`. The last command writes the cards and this page from the records of a checkout. Each of them also
+writes a report with pictures, `build/zoo.html`, from all records. Each party is a process; delay and bandwidth of `lan`
+and `wan` are simulated. Bytes are the sum of what all parties send, set-up and correlations included. Depth is the
+number of messages that wait for each other. Time runs from the handshake to the answer.
 """
 ANSWERS = """\
 ## Answers
-Of the shipped test rows, in the numbers of secure inference. Models shown without accuracy have random weights.
+Answers for the shipped test rows, computed with the number formats of secure inference. Models shown without accuracy
+have random weights.
 
 """
 PRECISION = """\
 ## Precision
-Errors of scores beside the clear model's; a unit is that of the last place of a score. Conversion takes formats as
-narrow as the allowed error lets them be, and does not round results, so that errors are many units.
+The difference of each score from the clear model's; a unit is the last place of a score. Conversion chooses the
+narrowest formats that keep the allowed error, so errors are many units.
 
 """
 
@@ -81,7 +82,7 @@ def accuracy(zoo: Zoo) -> str:
 
 
 def times(zoo: Zoo) -> str:
-    text = "## Time\nFor each row of a query, measured; the number of rows in brackets.\n"
+    text = "## Time\nMeasured time for one row of a query; the number of rows is in brackets.\n"
     for network in zoo.networks:
         columns = ["model", *(words.way(record) for record in zoo.ways)]
         rows = []
@@ -102,7 +103,9 @@ def traffic(zoo: Zoo) -> str:
     for model in zoo.models:
         cells = [model.any_run(way) for way in zoo.ways]
         rows.append([model.title, *("" if c is None or c.cost is None else _sent(c) for c in cells)])
-    return "## Bytes\nSent by all parties for each row of a query, and the query's depth.\n\n" + lines(columns, rows)
+    return "## Bytes\nBytes that all parties send for one row of a query, and the depth of the query.\n\n" + lines(
+        columns, rows
+    )
 
 
 def _sent(record: Record) -> str:

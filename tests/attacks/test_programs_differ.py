@@ -157,7 +157,7 @@ def test_a_loader_that_shuffles_joins_the_right_rows(tmp_path):
 @pytest.mark.parametrize("draw", ["torch.rand(1)", "random.random()", "np.random.rand()"])
 def test_a_party_that_draws_once_more(tmp_path, draw):
     outcomes = run_programs(tmp_path, f"{draw}\n{SHARE}\ny = x\n{OPENED}", f"\n{SHARE}\ny = x\n{OPENED}")
-    assert_differ(outcomes, "drawn differently", "party0.py:9", "party1.py:8", "session.private_generator()")
+    assert_differ(outcomes, "drawn different numbers", "party0.py:9", "party1.py:8", "session.private_generator()")
 
 
 def test_private_draws_are_nobody_elses(tmp_path):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The actively secure two-party engine: authenticated shares in Z_2^(k+s), protocols of the compiled core.
 
-A share of a number is (low words[, high words]) of this party's share and of its MAC, of a bit one word each; the value
-of a number are the lowest k bits of the shares' sum, that of a bit the lowest. Values of rings below k bits lie in the
-low bits; their high bits are unknown and never used.
+A share of a number is (low words[, high words]) of this party's share and of its MAC; a share of a bit is one word of
+each. The value of a number is the lowest k bits of the shares' sum, the value of a bit is the lowest bit. Values of
+rings narrower than k bits lie in the low bits; the bits above are unknown and never used.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ _protocols = _core.spdz2k
 class ActiveEngine(SharedEngine):
     """One party's engine on an open ``_core.ActiveSession`` (or on a meter, which returns zeros).
 
-    A peer that deviates ends in SecurityAbort, here or at the latest when a value is revealed; after that every call
-    raises it. ``truncation``: "exact" rounds down always, as ``plain``; "faithful" may be one unit of the last place
-    above; "probabilistic" costs least and goes wrong by far with probability |x| / 2^k; "auto" is probabilistic where
-    that is negligible and faithful elsewhere. ``failure``: the sum of these probabilities so far.
+    If the peer deviates, SecurityAbort is raised, here or at the latest when a value is revealed; after that every call
+    raises it. ``truncation``: "exact" always rounds down, as engine ``plain`` does; "faithful" may give one unit of the
+    last place more; "probabilistic" costs least and gives a far wrong result with probability |x| / 2^k; "auto" is
+    probabilistic where that is negligible and faithful elsewhere. ``failure``: the sum of these probabilities so far.
     """
 
     name = "active"
@@ -73,8 +73,8 @@ class ActiveEngine(SharedEngine):
         self.session.close()
 
     def counters(self) -> dict[str, Any]:
-        """See ``privml.session.ledger.Snapshot``; ``truncation_failure``: the probability that any truncation so far
-        went wrong, at most."""
+        """See ``privml.session.ledger.Snapshot``; ``truncation_failure``: an upper bound of the
+        probability that any truncation so far went wrong."""
         return {**self.session.counters(), "truncation_failure": self.failure}
 
     def follow(self, transcript: Any, accounts: Mapping[int, Any]) -> None:
@@ -127,7 +127,7 @@ class ActiveEngine(SharedEngine):
         return None if value is None else self._tensors([value])[0]
 
     def _masked(self, a: Share) -> Share:
-        """The same value and MAC: the parts of the value are hidden from a peer that computes something else."""
+        """The same value with fresh parts, so that a peer that computes something else learns nothing from them."""
         pads = zero_share(self, a[0].shape, len(a) // 2)
         if pads is None:
             return a
@@ -219,7 +219,7 @@ class ActiveEngine(SharedEngine):
         return self._shifted(a, bits, shift, "bounded" if small else "exact_high")
 
     def _shifted(self, a: Share, bits: int, shift: int, kind: str, signed: bool = True) -> Share:
-        """x / 2^shift for the number x of ``bits`` bits, in the whole ring."""
+        """x / 2^shift for a number x of ``bits`` bits; the result is an element of the whole ring."""
         return self._call("truncate", a, bits, shift, kind, signed)
 
     def _probabilistic(self, a: Share, bits: int, bound: int | None) -> bool:
@@ -312,7 +312,7 @@ class ActiveEngine(SharedEngine):
         return self._tensors(_protocols.random_bits(self.session, list(shape)))
 
     def open(self, a: Share, bits: int) -> torch.Tensor:
-        """The low bits in clear, unchecked until something is revealed: for masked values inside protocols."""
+        """Opens the low bits of masked values inside protocols; their MACs are checked before a value is revealed."""
         return self._tensors([_protocols.open(self.session, arrays(a), bits)])[0]
 
     def _tensors(self, results: Sequence[np.ndarray]) -> Share:
