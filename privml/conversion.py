@@ -229,7 +229,7 @@ def convert(
     if declared and any(names is not None for names in labels):
         raise UnsupportedOperator("a model with state cannot return strings")
     state = [{"name": each.name, "grows": each.grows, "most": each.most} for each in declared]
-    notes = (*notes, *map(str, lookups), *choice.accepted)
+    notes = (*notes, *map(str, lookups), *choice.accepted, *choice.worse_elsewhere)
     program = Program.of(graph_module, choice.precision.numerics, labels, client, state, [n[:2000] for n in notes])
     program.choice = choice
     tell(total, total, "done")

@@ -277,3 +277,24 @@ def test_if_no_candidate_can_be_computed_the_layer_is_named(monkeypatch):
     monkeypatch.setattr("privml.ops.smooth.evaluate", refuse)
     with pytest.raises(PrecisionLost, match="no such format.*in layer '1'"):
         privml.convert(module, calibration=x)
+
+
+def test_formats_keep_the_tolerance_on_the_engine_that_is_named():
+    torch.manual_seed(3)
+    module, x = nn.Sequential(nn.Linear(8, 16), nn.Tanh(), nn.Linear(16, 4)).eval(), torch.randn(32, 8)
+    there = privml.convert(module, calibration=x, numerics={"engine": "threepc"}).choice
+    here = privml.convert(module, calibration=x)
+    elsewhere = dict(here.choice.elsewhere)
+    assert there.error <= there.precision.tolerance and "twopc" in dict(there.elsewhere)
+    assert here.choice.error <= here.choice.precision.tolerance < elsewhere["threepc"]
+    (note,) = here.notes
+    assert "on engine threepc" in note and "numerics.engine=threepc" in note
+
+
+def test_the_named_engine_fits_the_numbers():
+    with pytest.raises(ConfigError, match="engine must be one of twopc, threepc, active"):
+        Precision(engine="plain")
+    with pytest.raises(ConfigError, match="engine=threepc does not compute with floats; leave floating out"):
+        Precision(engine="threepc", floating="float32")
+    with pytest.raises(ConfigError, match="leave layers out"):
+        Precision(engine="active", layers={"a": "float32"})

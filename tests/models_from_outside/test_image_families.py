@@ -112,7 +112,7 @@ def test_answers_are_those_of_the_clear_model(name):
     program, pixels, expected = converted(name)
     error = float((answer(program, pixels, "plain") - expected).abs().max() / expected.abs().max())
     assert error <= 2 * program.choice.precision.tolerance
-    assert program.inputs[0].shape[0] is None and not program.notes
+    assert program.inputs[0].shape[0] is None and not any("batch" in note for note in program.notes)
 
 
 @pytest.mark.parametrize("name", families(set(FAMILIES) - {"MONAI UNet", "timm ResNet"}))

@@ -15,7 +15,7 @@ import torch
 from torch import fx
 
 from privml.context import Session
-from privml.engines.interface import DEFAULT, backends
+from privml.engines.interface import DEFAULT, backend, backends
 from privml.engines.plain.engine import PlainEngine
 from privml.errors import OverflowDetected, PrecisionLost, PrivmlError, UnsupportedOperator
 from privml.formats import float_format
@@ -131,7 +131,8 @@ def choose_formats(
     search = replace(_search(module, precision, (rows, expected), ranges, others, steps), tell=tell)
     best = _in_fixed_point(search, precision)
     floats: tuple[str, ...] = ()
-    if best is not None and not (best.good or best.accepted) and precision.rescue is not None:
+    rescue = precision.rescue is not None and backend(precision.engine).floats
+    if best is not None and not (best.good or best.accepted) and rescue:
         rescued = _with_floats(search, best)
         if rescued is not None:
             floats = tuple(set(rescued.precision.layers or {}) - set(precision.layers or {}))
@@ -277,7 +278,7 @@ def _measure(search: _Search, precision: Precision) -> _Found:
     """How far the plain engine's outputs are from the expected ones, see ``difference``; on rows with other masks
     or states too, unless the error of the others is refused anyway."""
     module, expected = search.module, search.expected
-    attributes, session = _ready(search, precision, DEFAULT)
+    attributes, session = _ready(search, precision, precision.engine)
     found = _Found(precision, difference(_results(search, attributes, session), expected))
     if not (found.good or precision.accept):
         return found
@@ -293,10 +294,14 @@ def _measure(search: _Search, precision: Precision) -> _Found:
 
 
 def _elsewhere(search: _Search, precision: Precision) -> tuple[tuple[str, float], ...]:
-    """The error on engines with a dealer, whose values stay in wide rings, as far as they have the numbers."""
+    """The error on the default engine and on engines with a dealer, as far as they can compute with these formats;
+    without the engine that the formats were chosen for."""
     found: list[tuple[str, float]] = []
-    search.shared.clear()  # of no use to these engines
-    for name in [each.name for each in backends() if each.dealt and not precision.layers]:
+    search.shared.clear()  # other engines share the weights in other formats
+    names = [each.name for each in backends() if each.name == DEFAULT or (each.dealt and not precision.layers)]
+    for name in names:
+        if name == precision.engine:
+            continue
         with contextlib.suppress(PrivmlError, ValueError):
             results = _results(search, *_ready(search, precision, name))
             found.append((name, difference(results, search.expected)))
@@ -306,7 +311,7 @@ def _elsewhere(search: _Search, precision: Precision) -> tuple[tuple[str, float]
 def _ready(search: _Search, precision: Precision, like: str) -> tuple[dict[str, Any], Session]:
     """The graph's attributes in a session of the plain engine that rounds like another one, and the session."""
     session = Session(PlainEngine(like=like), precision.numerics)
-    kept = search.shared if like == DEFAULT else None
+    kept = search.shared if like == precision.engine else None
     return share_attributes(search.module.graph, session, attributes_of(search.module), kept=kept), session
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from privml.engines.interface import BUILT_IN, DEFAULT, backend
 from privml.errors import ConfigError
 from privml.formats import Numerics, check_exponential, float_format
 from privml.graph.passes.float_layers import INTEGER_BITS
@@ -15,6 +16,8 @@ from privml.tables import Table
 
 # The ring that the search starts with, and the widest one that it goes on to, unless a setting says how wide it may be.
 FIRST_BITS, WIDEST_BITS = 32, 64
+# The engines whose rounding the plain engine can follow.
+ROUNDINGS = tuple(name for name in BUILT_IN if name != "plain")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,8 @@ class Precision:
     it wraps around even if its ring has room. ``exp``: see Numerics.
     ``floating``: the floating-point format (``privml.formats.FLOATS``) of all real numbers instead of fixed point;
     ``layers``: that of some layers, by patterns of their names or their operators', among fixed-point ones; ``dot``:
-    how products of matrices of floats are computed (see ``Numerics``).
+    how products of matrices of floats are computed (see ``Numerics``). ``engine``: the engine whose rounding decides
+    whether formats keep ``tolerance``; a program runs on every engine, but the error differs where functions do.
     """
 
     bits: int | None = None
@@ -49,6 +53,7 @@ class Precision:
     floating: str | None = None
     layers: dict[str, str] | None = None
     dot: str = "fused"
+    engine: str = DEFAULT
 
     def __post_init__(self) -> None:
         for name in ("bits", "scale", "weight_bits"):
@@ -64,6 +69,11 @@ class Precision:
             raise ConfigError(f"numerics: layers must map names to formats, got {self.layers!r}")
         if self.floating is not None and self.layers:
             raise ConfigError("numerics: with floating=... every layer has floats; leave layers out")
+        if self.engine not in ROUNDINGS:
+            raise ConfigError(f"numerics: engine must be one of {', '.join(ROUNDINGS)}, got {self.engine!r}")
+        if (self.floating is not None or self.layers) and not backend(self.engine).floats:
+            setting = "floating" if self.floating is not None else "layers"
+            raise ConfigError(f"numerics: engine={self.engine} does not compute with floats; leave {setting} out")
         if self.dot not in ("exact", "fused"):
             raise ConfigError(f"numerics: dot must be exact or fused, got {self.dot!r}")
         if self.bounds not in ("proved", "calibrated"):
@@ -127,7 +137,7 @@ class Choice:
     no ring keeps the tolerance. ``judged``: the rows that the error was measured on, all of which chose the formats;
     ``supposed``: those beside them with other bits in masks that all rows of the data have alike, or shorter states.
     ``by_step``: of a model with state the errors of calls of one session, one after another. ``elsewhere``: (engine,
-    error) of engines that round otherwise than ``twopc``, which the formats are chosen for."""
+    error) of engines that round otherwise than ``precision.engine``, for which the formats are chosen."""
 
     precision: Precision
     error: float
@@ -147,6 +157,17 @@ class Choice:
             return ()
         loss = f"its formats change an output by {self.error:.2%} on the rows that they were chosen by"
         return (f"{loss}, more than the tolerance of {self.precision.tolerance:.2%}: numerics.accept allows it",)
+
+    @property
+    def worse_elsewhere(self) -> tuple[str, ...]:
+        """A note for each engine on which the error is larger than the tolerance and than what is accepted."""
+        allowed = max(self.precision.tolerance, self.precision.accept or 0.0)
+        return tuple(
+            f"on engine {engine} the formats change an output by {error:.2%}, more than the tolerance of "
+            f"{allowed:.2%}: convert with numerics.engine={engine} to choose formats for it"
+            for engine, error in self.elsewhere
+            if error > allowed
+        )
 
     @property
     def measured(self) -> str:
