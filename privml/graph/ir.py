@@ -10,6 +10,7 @@ people), ``format`` (of the result), ``request`` and ``working`` (what the rule 
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -112,8 +113,8 @@ def extremes_of(node: fx.Node, value: torch.Tensor) -> tuple[float, float]:
     or ``.numpy()`` while a search runs are not seen, but sharing checks every value."""
     version = None if value.is_inference() else value._version
     known = node.meta.get("extremes")
-    if version is None or known is None or known[0] is not value or known[1] != version:
-        known = node.meta["extremes"] = value, version, *real_extremes(value)
+    if version is None or known is None or known[0]() is not value or known[1] != version:
+        known = node.meta["extremes"] = weakref.ref(value), version, *real_extremes(value)
     return known[2:]
 
 
