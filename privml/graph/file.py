@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ LARGEST_PROGRAM = 256 << 20
 
 def write_program(path: Path, body: Mapping[str, Any]) -> Path:
     content = {"privml": "program", "version": VERSION, "sha256": digest(body), "body": body}
-    _write(path, json.dumps(content, indent=1, allow_nan=False).encode(), 0o644)
+    _write(path, [json.dumps(content, indent=1, allow_nan=False).encode()], 0o644)
     return path
 
 
@@ -61,7 +61,7 @@ def read_program(path: Path) -> dict[str, Any]:
 
 def write_weights(path: Path, weights: Mapping[str, torch.Tensor], program: str) -> Path:
     metadata = {"privml": "weights", "version": str(VERSION), "program": program, "sha256": _digest(weights)}
-    _write(path, save(dict(weights), metadata), 0o600)
+    _write(path, _in_one_order(save(dict(weights), metadata)), 0o600)
     return path
 
 
@@ -109,12 +109,23 @@ def _digest(weights: Mapping[str, torch.Tensor]) -> str:
     return total.hexdigest()
 
 
-def _write(path: Path, data: bytes, mode: int) -> None:
+def _in_one_order(file: bytes) -> list[bytes | memoryview]:
+    """The parts of a safetensors file with sorted metadata: the library writes them in random order, but equal weights
+    are to give equal files."""
+    start = 8 + int.from_bytes(file[:8], "little")
+    header = json.loads(file[8:start])
+    header["__metadata__"] = dict(sorted(header["__metadata__"].items()))
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    return [len(text).to_bytes(8, "little"), text, memoryview(file)[start:]]
+
+
+def _write(path: Path, parts: Sequence[bytes | memoryview], mode: int) -> None:
     """All or nothing: a crash leaves the old file."""
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(data)
+            file.writelines(parts)
         os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:

@@ -25,6 +25,14 @@ def test_saved_and_loaded_programs_are_the_same(program, lenet, saved):
     assert (saved / "weights.safetensors").stat().st_mode & 0o077 == 0
 
 
+def test_equal_programs_give_equal_files(program, tmp_path):
+    files = set()
+    for number in range(8):
+        (tmp_path / str(number)).mkdir()
+        files.add(tuple(path.read_bytes() for path in program.save(tmp_path / str(number))))
+    assert len(files) == 1
+
+
 def test_the_program_file_holds_no_weights(program, saved):
     assert (saved / "program").stat().st_size < 20_000
     client = privml.load(saved / "program")
