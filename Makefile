@@ -31,6 +31,8 @@ BIN := $(VENV)/bin
 RESULTS ?= build/results
 JOBS ?= $(shell env -u OMP_NUM_THREADS nproc)
 export OMP_NUM_THREADS ?= 1
+# Without compiled modules on disk every process that tests start compiles all of them again.
+unexport PYTHONDONTWRITEBYTECODE
 # A compiler cache serves if it is installed (CMAKE_CXX_COMPILER_LAUNCHER= for none). Without one, common headers are compiled once.
 export CMAKE_CXX_COMPILER_LAUNCHER ?= $(shell command -v ccache)
 PCH ?= $(if $(CMAKE_CXX_COMPILER_LAUNCHER),OFF,ON)

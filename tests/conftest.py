@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tests of several folders share lies beside this file."""
 
+import logging
 import os
 import sys
 import tempfile
@@ -22,3 +23,19 @@ def narrow(monkeypatch):
 
     for module in (weights, preparation):
         monkeypatch.setattr(module, "candidates", lambda product, ot, linear: [])
+
+
+@pytest.fixture
+def logged():
+    """The records of warnings and worse, of every logger, that come while the test runs."""
+    records: list[logging.LogRecord] = []
+    handler = logging.Handler(logging.WARNING)
+    handler.emit = records.append
+    loggers = [logging.getLogger()]
+    loggers += [each for each in logging.Logger.manager.loggerDict.values() if isinstance(each, logging.Logger)]
+    loggers = [each for each in loggers if each.parent is None or not each.propagate]
+    for each in loggers:
+        each.addHandler(handler)
+    yield records
+    for each in loggers:
+        each.removeHandler(handler)

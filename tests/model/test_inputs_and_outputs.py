@@ -2,7 +2,6 @@
 """Models with several inputs, states, names and output classes, as users have them; and what is said if they fail."""
 
 import dataclasses
-import logging
 
 import numpy as np
 import pytest
@@ -153,12 +152,12 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("kind", FAILURES)
-def test_errors_name_the_users_line(kind, capfd, caplog):
+def test_errors_name_the_users_line(kind, capfd, logged):
     function, message = FAILURES[kind]
-    with caplog.at_level(logging.WARNING), pytest.raises(InvalidInput, match=message) as caught:
+    with pytest.raises(InvalidInput, match=message) as caught:
         privml.convert(Failing(function).eval(), calibration=torch.ones(4, 4))
     assert "\n" not in str(caught.value)
-    assert capfd.readouterr().out == "" and not caplog.records
+    assert capfd.readouterr().out == "" and not logged
 
 
 def test_a_batch_that_is_fixed_is_told():

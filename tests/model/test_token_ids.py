@@ -161,7 +161,7 @@ def test_places_that_depend_on_weights_are_found_by_the_model_or_refused():
         privml.convert(Counted().eval(), calibration=torch.randn(4, 5))
 
 
-def test_notes_are_parts_of_the_program_and_notices_before_anything_is_sent(tmp_path, caplog):
+def test_notes_are_parts_of_the_program_and_notices_before_anything_is_sent(tmp_path, logged):
     model, ids = torch.nn.Sequential(torch.nn.Embedding(6, 4), torch.nn.Linear(4, 3)), torch.randint(0, 6, (16, 2))
     program = privml.convert(model, calibration=ids, token_ids="public")
     program.save(tmp_path)
@@ -170,9 +170,8 @@ def test_notes_are_parts_of_the_program_and_notices_before_anything_is_sent(tmp_
     assert loaded.notices(dealt=True)[0].startswith("all parties, the dealer too, learn these inputs of the program: ")
     with pytest.raises(AttributeError, match="Program.notices"):
         loaded.told()
-    with caplog.at_level("WARNING", "privml"):
-        privml.Client(loaded, "127.0.0.1:9").close()
-    assert [record.getMessage() for record in caplog.records] == list(loaded.notices())
+    privml.Client(loaded, "127.0.0.1:9").close()
+    assert [record.getMessage() for record in logged] == list(loaded.notices())
 
 
 def test_an_accepted_loss_is_a_note():
