@@ -90,16 +90,18 @@ def test_matmul_of_every_unit(unit, bits):
 
 
 @pytest.mark.parametrize("unit", UNITS)
-@pytest.mark.parametrize("extreme", [-(2**63), 2**63 - 1, 0x7F7F7F7F7F7F7F7F, ALL_LOWEST, -1])
-def test_sums_of_extreme_limbs_do_not_overflow(unit, extreme):
-    """Inner dimensions around those at which the units' sums are split."""
-    for inner in [671, 672, 673, 2049, 16367, 16368, 16369, 40000]:
-        a = torch.full((1, inner), extreme)
-        for other in [extreme, ALL_LOWEST, 1]:
-            b = torch.full((inner, 1), other)
-            assert matmul(unit, a, b).item() == signed(extreme * other * inner)
-            low = matmul(unit, a, b, 32).item() - extreme * other * inner
-            assert low % 2**32 == 0
+@pytest.mark.parametrize("inner", [671, 672, 673, 2049, 16367, 16368, 16369, 40000])
+def test_sums_of_extreme_limbs_do_not_overflow(unit, inner):
+    """Inner dimensions around those at which the units' sums are split; each row is one number, and each column."""
+    extremes = [-(2**63), 2**63 - 1, 0x7F7F7F7F7F7F7F7F, ALL_LOWEST, -1]
+    rows, columns = extremes, [*extremes, 1]
+    a = torch.tensor(rows)[:, None].repeat(1, inner)
+    b = torch.tensor(columns).repeat(inner, 1)
+    exact = [[row * column * inner for column in columns] for row in rows]
+    assert matmul(unit, a, b).tolist() == [[signed(v) for v in row] for row in exact]
+    assert [[v % 2**32 for v in row] for row in matmul(unit, a, b, 32).tolist()] == [
+        [v % 2**32 for v in row] for row in exact
+    ]
 
 
 def test_limbs_are_signed_and_sum_up():
