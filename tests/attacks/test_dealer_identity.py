@@ -23,6 +23,8 @@ from privml.session.session import Settings, open_session
 from privml.spec import SessionSpec
 
 SECONDS = 10.0
+# Of sessions in which somebody waits until the end for what nobody sends.
+UNTIL_IT_ENDS = 3.0
 PROOF_BYTES = 32
 TAG_BYTES = _core.SealedMessages.tag_bytes
 
@@ -36,12 +38,14 @@ class Sessions:
     """Server, dealer and a client that opens the server's dealing connection before the server does; ``taken`` is what
     the dealer sends there."""
 
-    def __init__(self, identities, squatting=True):
-        self.identities, self.squatting = identities, squatting
+    def __init__(self, identities, squatting=True, deadline=SECONDS):
+        self.identities, self.squatting, self.deadline = identities, squatting, deadline
         self.taken, self.inputs, self.squatted = b"", 0, threading.Event()
 
     def settings(self, rank):
-        return Settings(SessionSpec.of("threepc", truncation="exact", deadline=SECONDS, tls=self.identities[rank]))
+        return Settings(
+            SessionSpec.of("threepc", truncation="exact", deadline=self.deadline, tls=self.identities[rank])
+        )
 
     def run(self):
         with reserved(2) as self.addresses:
@@ -53,11 +57,11 @@ class Sessions:
         away = connect_options(settings.spec, 2)
 
         def join(token, count):
-            assert self.squatted.wait(SECONDS)
-            return dealer_opener(dealer, 0, SECONDS, away)(token, count)
+            assert self.squatted.wait(self.deadline)
+            return dealer_opener(dealer, 0, self.deadline, away)(token, count)
 
         with listening(address) as listener:
-            channel = accept(listener, SECONDS, None, accept_options(settings.spec, 1))
+            channel = accept(listener, self.deadline, None, accept_options(settings.spec, 1))
             with open_session(Link(channel, join), 0, settings) as session:
                 return self.work(session, 0)
 
@@ -68,26 +72,26 @@ class Sessions:
 
         def join(token, count):
             if self.squatting:
-                stolen = reach(dealer, SECONDS, None, away)
+                stolen = reach(dealer, self.deadline, None, away)
                 stolen.write(DEALER_MAGIC + token + bytes([0, 1]))
                 stolen.flush()
                 self.thief = threading.Thread(target=self.take, args=(stolen,))
                 self.thief.start()
                 # The dealer has put it in its place, or refused it, before it takes the next one.
-            own = dealer_opener(dealer, 1, SECONDS, away)(token, count)
+            own = dealer_opener(dealer, 1, self.deadline, away)(token, count)
             self.squatted.set()
             return own
 
-        channel = reach(address, SECONDS, None, connect_options(settings.spec, 0))
+        channel = reach(address, self.deadline, None, connect_options(settings.spec, 0))
         try:
             with open_session(Link(channel, join), 1, settings) as session:
                 return self.work(session, 1)
         finally:
             if self.squatting:
-                self.thief.join(3 * SECONDS)
+                self.thief.join(3 * self.deadline)
 
     def take(self, stolen):
-        stolen.set_deadline(SECONDS)
+        stolen.set_deadline(self.deadline)
         try:
             while True:
                 self.taken += stolen.read(1)
@@ -122,7 +126,7 @@ def test_with_a_name_for_the_server_the_thief_is_refused_and_the_session_goes_on
 def test_with_tls_two_parties_do_not_have_one_name(files):
     """The dealer demands no names, so the client's connection is as good to it as the server's."""
     known = identities(files, NAMES)
-    sessions = Sessions([*known[:2], tls(files, DEALER, {})])
+    sessions = Sessions([*known[:2], tls(files, DEALER, {})], deadline=UNTIL_IT_ENDS)
     outcomes = sessions.run()
     assert all(isinstance(error, (PeerDisconnected, IdentityError)) for error in outcomes), outcomes
     assert "refused" in str(outcomes[2])
@@ -130,7 +134,7 @@ def test_with_tls_two_parties_do_not_have_one_name(files):
 
 
 def test_without_tls_the_thief_learns_nothing_and_no_input_is_sent():
-    sessions = Sessions([None] * 3)
+    sessions = Sessions([None] * 3, deadline=UNTIL_IT_ENDS)
     server, client, dealer = outcomes = sessions.run()
     assert all(isinstance(error, (PeerDisconnected, IdentityError, ProtocolError)) for error in outcomes), outcomes
     for error in (server, client):
@@ -139,7 +143,7 @@ def test_without_tls_the_thief_learns_nothing_and_no_input_is_sent():
     assert len(sessions.taken) <= PROOF_BYTES and sessions.inputs == 0
 
 
-def three(ends_of):
+def three(ends_of, deadline=SECONDS):
     """How three engines on the channels ``ends_of(rank)`` begin."""
 
     def party(rank):
@@ -147,7 +151,7 @@ def three(ends_of):
             channels, dealing = ends_of(rank)
             for channel in (*channels.values(), dealing):
                 if channel is not None:
-                    channel.set_deadline(SECONDS)
+                    channel.set_deadline(deadline)
             return threepc.established(channels, dealing, rank)
 
         return run
@@ -193,7 +197,7 @@ def test_somebody_between_two_parties_is_noticed():
 
     def between():
         for channel in (towards_0[1], towards_1[1]):
-            channel.set_deadline(SECONDS)
+            channel.set_deadline(UNTIL_IT_ENDS)
             channel.write(_core.key_pair()[1])
             channel.flush()
             channel.read(PROOF_BYTES)
@@ -203,7 +207,7 @@ def test_somebody_between_two_parties_is_noticed():
     changed[0, 1] = (towards_0[0], towards_1[0])
     thread = threading.Thread(target=lambda: ends(between))
     thread.start()
-    outcomes = three(lambda rank: place(rank, (changed, dealing)))
+    outcomes = three(lambda rank: place(rank, (changed, dealing)), UNTIL_IT_ENDS)
     thread.join(3 * SECONDS)
     assert all(isinstance(error, (IdentityError, PeerDisconnected)) for error in outcomes), outcomes
     assert any(isinstance(error, IdentityError) for error in outcomes)

@@ -17,6 +17,8 @@ import privml
 from privml.errors import ConfigError, IdentityError, PeerDisconnected
 
 SECONDS = 10.0
+# Of sessions in which somebody waits until the end for a connection that nobody else may make.
+UNTIL_IT_ENDS = 3.0
 ANY = {0: privml.ANY_NAME, 1: privml.ANY_NAME, 2: privml.ANY_NAME}
 
 
@@ -30,26 +32,29 @@ def program():
     return privml.convert(Net().eval(), calibration=torch.randn(16, 4))
 
 
-def session_of(rank, place, identity, engine):
+def session_of(rank, place, identity, engine, deadline):
     def run():
-        with privml.connect(rank, privml.SessionSpec.of(engine, deadline=SECONDS, tls=identity), **place) as session:
+        with privml.connect(rank, privml.SessionSpec.of(engine, deadline=deadline, tls=identity), **place) as session:
             x = session.engine.input(torch.tensor([5]) if rank == 0 else None, (1,), 0, 32)
             return session.engine.reveal(x, 32).tolist()
 
     return run
 
 
-def two(server, client):
+def two(server, client, deadline=SECONDS):
     with reserved(1) as (address,):
         return ends(
-            session_of(0, {"listen": address}, server, "twopc"), session_of(1, {"connect": address}, client, "twopc")
+            session_of(0, {"listen": address}, server, "twopc", deadline),
+            session_of(1, {"connect": address}, client, "twopc", deadline),
         )
 
 
-def three(*identities):
+def three(*identities, deadline=SECONDS):
     with reserved(2) as (address, dealer):
         places = [{"listen": address, "dealer": dealer}, {"connect": address, "dealer": dealer}, {"listen": dealer}]
-        return ends(*(session_of(rank, places[rank], each, "threepc") for rank, each in enumerate(identities)))
+        return ends(
+            *(session_of(rank, places[rank], each, "threepc", deadline) for rank, each in enumerate(identities))
+        )
 
 
 def test_who_dials_must_say_whom(files, program, tmp_path):
@@ -82,7 +87,8 @@ def test_any_name_is_said_aloud(files):
 @pytest.mark.parametrize("demanded", [NAMES, ANY], ids=["named", "any name"])
 def test_a_dealer_with_the_clients_certificate_is_refused(files, demanded):
     """One party would be two of the three."""
-    outcomes = three(tls(files, SERVER, demanded), tls(files, CLIENT, demanded), tls(files, CLIENT, demanded))
+    identities = (tls(files, name, demanded) for name in (SERVER, CLIENT, CLIENT))
+    outcomes = three(*identities, deadline=UNTIL_IT_ENDS)
     assert all(isinstance(error, (IdentityError, PeerDisconnected)) for error in outcomes), outcomes
     assert isinstance(outcomes[0], IdentityError), "the server finds it"
 
@@ -90,7 +96,7 @@ def test_a_dealer_with_the_clients_certificate_is_refused(files, demanded):
 @pytest.mark.filterwarnings("ignore:ANY_NAME", "ignore:a connection")
 @pytest.mark.parametrize("names", [(SERVER, SERVER, DEALER), (SERVER, CLIENT, SERVER)])
 def test_no_two_of_three_have_one_name(files, names):
-    outcomes = three(*(tls(files, name, ANY) for name in names))
+    outcomes = three(*(tls(files, name, ANY) for name in names), deadline=UNTIL_IT_ENDS)
     assert all(isinstance(error, (IdentityError, PeerDisconnected)) for error in outcomes), outcomes
     assert any("two of the three parties" in str(error) for error in outcomes)
 
@@ -104,6 +110,6 @@ def test_three_with_names_of_their_own(files):
 @pytest.mark.filterwarnings("ignore:a connection")
 def test_a_clients_certificate_is_no_servers(files):
     """Another client of the same authority answers where the server should."""
-    outcomes = two(tls(files, DEALER, {}), tls(files, CLIENT))
+    outcomes = two(tls(files, DEALER, {}), tls(files, CLIENT), UNTIL_IT_ENDS)
     assert all(isinstance(error, IdentityError) for error in outcomes), outcomes
     assert f"expected is {SERVER}" in str(outcomes[1])

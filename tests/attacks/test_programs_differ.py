@@ -95,7 +95,7 @@ def test_an_opening_to_another_party(tmp_path):
 def test_three_parties(tmp_path, deviates):
     bodies = [f"{SHARE}\ny = x * x\n{OPENED}"] * 3
     bodies[deviates] = f"{SHARE}\n\ny = x + 1\n{OPENED}"
-    outcomes = run_programs(tmp_path, *bodies, deadline=30.0)  # the dealer and party 0 may wait for each other
+    outcomes = run_programs(tmp_path, *bodies, deadline=8.0)  # the dealer and party 0 may wait for each other
     assert_differ(outcomes, f"party {deviates}: aten.add.Tensor at party{deviates}.py:10", "aten.mul.Tensor")
 
 
