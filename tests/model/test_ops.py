@@ -32,12 +32,12 @@ def ring_of(x):
     return engine.reveal_bits(x.share) if boolean else engine.reveal(x.share, x.format.bits)
 
 
-def check_claims(x, ring):
+def check_claims(x, ring, placement):
     """What the format says of sign and size is true."""
     fmt = x.format
     if not isinstance(fmt, Boolean) and ring.numel():
-        assert not fmt.nonnegative or int(ring.min()) >= 0
-        assert fmt.bound is None or -fmt.bound <= int(ring.min()) <= int(ring.max()) < fmt.bound
+        assert not fmt.nonnegative or int(ring.min()) >= 0, placement
+        assert fmt.bound is None or -fmt.bound <= int(ring.min()) <= int(ring.max()) < fmt.bound, placement
 
 
 def run(case, placement):
@@ -54,22 +54,23 @@ def exact_result(case):
         torch.set_default_dtype(torch.float32)
 
 
-@pytest.mark.parametrize("placement", PLACEMENTS)
 @pytest.mark.parametrize("case", CASES, ids=lambda c: c.name)
-def test_operator(case, placement, open_session, open_oracle):
+def test_operator(case, open_session, open_oracle):
+    """At every placement of its inputs."""
     with open_session():
-        result = run(case, placement)
-        value, ring = privml.reveal(result), ring_of(result)
-        check_claims(result, ring)
-        expected_dtype = case.function(*case.inputs)
-    assert value.dtype is expected_dtype.dtype and value.shape == expected_dtype.shape
-    exact = exact_result(case)
-    assert (value.double() - exact).abs().max() <= case.tolerance * 2.0**-16 + 1e-6 * exact.abs().max()
+        results = [run(case, placement) for placement in PLACEMENTS]
+        revealed = [(privml.reveal(result), ring_of(result)) for result in results]
+        clear = case.function(*case.inputs)
     with open_oracle():
-        oracle = run(case, placement)
-    assert (result.format, result.placement) == (oracle.format, oracle.placement)
-    if case.deterministic:
-        assert torch.equal(ring, ring_of(oracle))
+        oracles = [run(case, placement) for placement in PLACEMENTS]
+    exact = exact_result(case)
+    bound = case.tolerance * 2.0**-16 + 1e-6 * exact.abs().max()
+    for placement, result, (value, ring), oracle in zip(PLACEMENTS, results, revealed, oracles, strict=True):
+        check_claims(result, ring, placement)
+        assert value.dtype is clear.dtype and value.shape == clear.shape, placement
+        assert (value.double() - exact).abs().max() <= bound, placement
+        assert (result.format, result.placement) == (oracle.format, oracle.placement), placement
+        assert not case.deterministic or torch.equal(ring, ring_of(oracle)), placement
 
 
 def test_case_names_are_unique():
