@@ -179,6 +179,14 @@ void expect_abort(Pair& pair, int good_iterations) {
   EXPECT_THROW(pair.sender_channel->read({&byte, 1}), PeerDisconnected);
 }
 
+// Every seventh bit under sanitizers, with which a run takes twelve times as long: every place in a
+// byte comes up.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr i64 kBitStep = 7;
+#else
+constexpr i64 kBitStep = 1;
+#endif
+
 TEST(SilentTampering, EveryBitOfEveryMessage) {
   const SilentParameters parameters = small(true);
   Pair honest(parameters);
@@ -188,13 +196,13 @@ TEST(SilentTampering, EveryBitOfEveryMessage) {
   EXPECT_EQ(sent, (std::vector<i64>{24 * 6 * 16, 32}));
   EXPECT_EQ(received, (std::vector<i64>{32}));
   for (i64 message = 0; message < 2; ++message) {
-    for (i64 bit = 0; bit < 8 * sent[message]; ++bit) {
+    for (i64 bit = 0; bit < 8 * sent[message]; bit += kBitStep) {
       SCOPED_TRACE(bit);
       Pair pair(parameters, net::testing::Flip{message, bit});
       expect_abort(pair, 0);
     }
   }
-  for (i64 bit = 0; bit < 8 * received[0]; ++bit) {
+  for (i64 bit = 0; bit < 8 * received[0]; bit += kBitStep) {
     SCOPED_TRACE(bit);
     Pair pair(parameters, {}, net::testing::Flip{0, bit});
     expect_abort(pair, 0);
