@@ -14,10 +14,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import torch
 from hydra.core.hydra_config import HydraConfig
@@ -127,13 +128,12 @@ def run_processes(config: DictConfig) -> None:
     address, dealer = free_address(), free_address() if chosen.dealt else "null"
     places = [["listen", address, dealer], ["connect", address, dealer], ["listen", dealer, "null"]]
     given = [each for each in HydraConfig.get().overrides.task if each.partition("=")[0] != "processes"]
-    command = [sys.executable, "-c", "from privml.cli import main; main()", "train", *given]
     with tempfile.TemporaryFile("w+") as others:
         parties = []
         for rank, (side, where, who) in enumerate(places[: chosen.parties]):
             own = [f"rank={rank}", f"{side}={where}", f"dealer={who}"]
             stderr = None if rank == DATA_OWNER else others  # the bar is that party's
-            parties.append(subprocess.Popen([*command, *own], stderr=stderr))
+            parties.append(start(["train", *given, *own], stderr))
         statuses = wait_for(parties)
         if not any(statuses):
             return
@@ -141,6 +141,11 @@ def run_processes(config: DictConfig) -> None:
             others.seek(0)
             sys.stderr.write(others.read())
     raise PartyFailed(f"the parties ended with {statuses}; see above")
+
+
+def start(arguments: Sequence[str], stderr: TextIO | None) -> subprocess.Popen:
+    """``privml *arguments`` as a process."""
+    return subprocess.Popen([sys.executable, "-c", "from privml.cli import main; main()", *arguments], stderr=stderr)
 
 
 def wait_for(parties: list[subprocess.Popen]) -> list[int | None]:

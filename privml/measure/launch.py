@@ -156,6 +156,16 @@ def _event(line: str) -> dict[str, Any] | None:
     return message if isinstance(message, dict) and "event" in message else None
 
 
+def fresh(command: Sequence[str], threads: int) -> subprocess.Popen:
+    """A process that has nothing of this one but its environment, and waits for its task."""
+    return subprocess.Popen(
+        [sys.executable, *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1"},
+    )
+
+
 class Parties:
     """Processes and the events that they write (see ``worker``); leaving the block ends them."""
 
@@ -168,12 +178,7 @@ class Parties:
     def start(self, role: str, command: Sequence[str], task: Mapping[str, Any], threads: int = 1) -> None:
         process = self._copies.take() if self._copies is not None and command == SERVICE else None
         if process is None:
-            process = subprocess.Popen(
-                [sys.executable, *command],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                env={**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1"},
-            )
+            process = fresh(command, threads)
         self._processes[role] = process
         threading.Thread(target=self._listen, args=(role, process), daemon=True).start()
         process.stdin.write(pickle.dumps(dict(task)))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Command lines as processes of their own, without the seconds that loading torch takes each time.
 
-They fork from a server that has loaded what privml needs; arguments, environment, working directory, output and exit
-status are those of the command. ``test_cli`` runs some as a shell does, to see that this makes no difference.
+They fork from a server that has loaded what privml needs, and so do the parties that they start; arguments,
+environment, working directory, output and exit status are those of the command. ``test_cli`` runs some as a shell does,
+and ``test_copies`` and a test of ``test_service`` start parties as users do, to see that this makes no difference.
 """
 
 from __future__ import annotations
@@ -13,12 +14,15 @@ import runpy
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
-from multiprocessing import reduction
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from multiprocessing import forkserver, reduction, resource_tracker
 from pathlib import Path
 from typing import Any, TextIO
 
 from patience import PATIENCE
+
+from privml.measure import launch
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
@@ -27,6 +31,7 @@ PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     ["pytest", "torch.distributed.tensor", "hydra", "privml.conversion", "privml.service.server", "privml.cli.sources"]
 )
+FRESH = launch.fresh
 
 
 class Command:
@@ -86,6 +91,53 @@ def run(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedP
     return subprocess.CompletedProcess(arguments, status, output, errors[0])
 
 
+class Started:
+    """What those use who start processes by ``subprocess.Popen``, for one that forks from the server."""
+
+    def __init__(self, target: Callable[..., None], *arguments: Any) -> None:
+        self._process = PROCESSES.Process(target=target, args=arguments)
+        self._process.start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        return self._process.exitcode
+
+    def wait(self, timeout: float | None = None) -> int:
+        self._process.join(timeout)
+        if self._process.exitcode is None:
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        return self._process.exitcode
+
+    def kill(self) -> None:
+        self._process.kill()
+
+
+class Party(Started):
+    """A party of ``launch``, which runs ``main`` of ``module``."""
+
+    def __init__(self, module: str, threads: int) -> None:
+        (task, giving), (reading, events) = os.pipe(), os.pipe()
+        self.stdin, self.stdout = os.fdopen(giving, "wb"), os.fdopen(reading, "rb")
+        variables = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1"}
+        super().__init__(_play, module, variables, _Descriptor(task), _Descriptor(events))
+        for end in (task, events):
+            os.close(end)
+
+
+def forked(command: Sequence[str], threads: int) -> Started | subprocess.Popen:
+    """In place of ``launch.fresh``; what does without torch is started as it is."""
+    return Party(command[1], threads) if command[0] == "-m" else FRESH(command, threads)
+
+
+def forked_verb(arguments: Sequence[str], stderr: TextIO | None) -> Started:
+    """In place of ``train.start``."""
+    output, errors = (_Descriptor(number) for number in (1, stderr.fileno() if stderr else 2))
+    return Started(_run, tuple(arguments), os.getcwd(), dict(os.environ), output, errors)
+
+
 def _reading(file: TextIO, into: list[str]) -> threading.Thread:
     """So that neither pipe fills up while the other one is read."""
     thread = threading.Thread(target=lambda: into.append(file.read()))
@@ -107,6 +159,21 @@ def _received(shared: Any) -> int:
     return shared.detach()
 
 
+def _play(module: str, variables: dict[str, str], task: int, events: int) -> None:
+    os.environ.clear()
+    os.environ.update(variables)
+    for number, end in ((0, task), (1, events)):
+        os.dup2(end, number)
+        os.close(end)
+    sys.stdin, sys.stdout = open(0), open(1, "w")  # noqa: SIM115
+    import torch
+
+    from privml.measure.worker import work
+
+    torch.set_num_threads(int(variables["OMP_NUM_THREADS"]))
+    work(import_module(module).main)
+
+
 def _run(arguments: tuple[str, ...], cwd: str, variables: dict[str, str], output: int, errors: int) -> None:
     os.environ.clear()
     os.environ.update(variables)
@@ -118,6 +185,13 @@ def _run(arguments: tuple[str, ...], cwd: str, variables: dict[str, str], output
 
     torch.set_num_threads(int(variables["OMP_NUM_THREADS"]))
     sys.path.insert(0, variables["PYTHONPATH"])
+    # What the command starts forks from the same server, not from one of its own.
+    forkserver._forkserver.ensure_running = resource_tracker.ensure_running
+    launch.fresh = forked
+    if "train" in arguments:
+        from privml.cli import train
+
+        train.start = forked_verb
     if arguments[0].endswith(".py"):
         sys.argv = list(arguments)
         runpy.run_path(arguments[0], run_name="__main__")

@@ -14,7 +14,7 @@ from patience import PATIENCE
 from ports import reserved
 
 sys.path.insert(0, str(Path(__file__).parent))
-from commands import PROCESSES
+from commands import PROCESSES, forked
 
 
 class PartyProcess:
@@ -53,6 +53,13 @@ class PartyProcess:
         if self.process.is_alive():
             self.process.kill()
         self.process.join()
+
+
+@pytest.fixture(autouse=True)
+def forking(request, monkeypatch):
+    """Parties of ``launch`` fork, too, but in tests that are marked ``fresh``."""
+    if "fresh" not in request.keywords:
+        monkeypatch.setattr("privml.measure.launch.fresh", forked)
 
 
 @pytest.fixture

@@ -225,6 +225,7 @@ def total_bytes(total):
     return [(total[phase]["sent"], total[phase]["received"]) for phase in ("setup", "preprocess", "online")]
 
 
+@pytest.mark.fresh
 def test_launch_runs_both_parties(program):
     seen = []
     run = launch(program, np.array(INPUT, dtype=np.float32), progress=lambda *step: seen.append(step))

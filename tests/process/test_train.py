@@ -10,7 +10,10 @@ import time
 
 import pytest
 from commands import Command, run
+from patience import PATIENCE
 from ports import reserved
+
+from privml.cli.train import start
 
 
 def lines_of(folder):
@@ -173,6 +176,15 @@ def test_parties_with_different_rates_are_told_apart_before_anything_is_revealed
 def test_a_wrong_call_is_one_line(wrong, words, tmp_path):
     done = run("train", *wrong, cwd=tmp_path, check=False)
     assert done.returncode == 2 and words in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_what_starts_a_party_runs_the_command(tmp_path):
+    """Other tests replace it (commands.py)."""
+    with open(tmp_path / "errors", "w+") as errors:
+        assert start(["nonsense"], errors).wait(PATIENCE) != 0
+        assert start(["--version"], errors).wait(PATIENCE) == 0
+        errors.seek(0)
+        assert "nonsense" in errors.read()
 
 
 def test_parties_in_processes_of_their_own_fail_with_one_message(tmp_path):
