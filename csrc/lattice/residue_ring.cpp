@@ -14,6 +14,7 @@ namespace {
 
 constexpr int kMostPrimeBits = 48;
 constexpr int kMostHalvings = 13;
+constexpr i64 kTile = i64{1} << 14;  // numbers, of which a cache of the second level holds four
 
 using Limbs = std::array<u64, kLimbs>;  // the lowest first
 
@@ -142,6 +143,38 @@ void ResidueRing::add_products(std::span<const Residues* const> a,
   }
 }
 
+void ResidueRing::multiply_rows(std::span<const ResiduePair> pairs, std::span<const double> first,
+                                i64 used, std::span<ResiduePair> out) const {
+  const i64 count = std::ssize(pairs), rows = std::ssize(out), prime = rows * count * used;
+  expect(count >= 1 && used >= 16 && used <= n_ && std::has_single_bit(static_cast<u64>(used)) &&
+             std::ssize(first) == moduli() * prime,
+         "lattice: polynomials' first coefficients stand row by row");
+  // Places at a time, so that what is read for every row stays near.
+  i64 tile = n_;
+  while (tile > used && 2 * count * tile > kTile) tile /= 2;
+  WipedVector<double> factors(count * tile);
+  std::vector<const double*> left(count), right(count), factor(count);
+  for (i64 k = 0; k < count; ++k) factor[k] = factors.data() + k * tile;
+  for (int i = 0; i < moduli(); ++i)
+    for (i64 place = 0; place < n_; place += tile) {
+      const i64 at = i * n_ + place;
+      for (i64 k = 0; k < count; ++k) {
+        left[k] = pairs[k].c0.data() + at;
+        right[k] = pairs[k].c1.data() + at;
+      }
+      for (i64 row = 0; row < rows; ++row) {
+        for (i64 k = 0; k < count; ++k)
+          transforms_->forward_part(roots_[i], n_,
+                                    first.subspan(i * prime + (row * count + k) * used, used),
+                                    place, tile, factors.data() + k * tile);
+        kernels_->add_products(roots_[i], tile, left.data(), factor.data(), count, true,
+                               out[row].c0.data() + at);
+        kernels_->add_products(roots_[i], tile, right.data(), factor.data(), count, true,
+                               out[row].c1.data() + at);
+      }
+    }
+}
+
 void ResidueRing::combine(const Residues& a, const Residues& b, Residues& sum,
                           Residues& difference) const {
   for (int i = 0; i < moduli(); ++i)
@@ -205,13 +238,14 @@ void ResidueRing::add_small(std::span<const signed char> small, Residues& out) c
 }
 
 void ResidueRing::words(std::span<const u64> words, int halvings, std::span<double> out) const {
-  expect(std::ssize(words) <= n_ && words.size() % 8 == 0 && halvings >= 0 &&
-             halvings <= kMostHalvings && std::ssize(out) == size(),
-         "lattice: words are eights of a polynomial's coefficients");
+  const i64 count = std::ssize(words);
+  expect(count % 8 == 0 && halvings >= 0 && halvings <= kMostHalvings &&
+             std::ssize(out) == moduli() * count,
+         "lattice: words are eights of coefficients");
   const u64* limb = words.data();
   for (int i = 0; i < moduli(); ++i)
-    kernels_->residues(roots_[i], word_multipliers_[halvings][i], std::ssize(words), &limb, 1,
-                       out.data() + i * n_);
+    kernels_->residues(roots_[i], word_multipliers_[halvings][i], count, &limb, 1,
+                       out.data() + i * count);
 }
 
 Residues ResidueRing::uniform(crypto::Block seed) const {

@@ -26,6 +26,11 @@ inline constexpr int kMostModuli = 3;
 using Residues = WipedVector<double>;
 using TorusVector = WipedVector<Torus>;
 
+// Two polynomials, such as a ciphertext's halves.
+struct ResiduePair {
+  Residues c0, c1;
+};
+
 struct ResidueMultipliers;
 struct ResidueKernels;
 
@@ -55,6 +60,11 @@ class ResidueRing {
   void combine(const Residues& a, const Residues& b, Residues& sum, Residues& difference) const;
   // Sums of up to eight residues come back below 0.51 primes.
   void reduce(Residues& a) const { add_products({}, {}, false, a); }
+  // out[r] = the sum of pairs[k] times the transformed polynomial (r, k), of which the coefficients
+  // but the first `used`, a power of two of at least 16, are zero. `first`: these, for each prime
+  // row by row, as words() gives them.
+  void multiply_rows(std::span<const ResiduePair> pairs, std::span<const double> first, i64 used,
+                     std::span<ResiduePair> out) const;
   // X^power, transformed, for any power.
   Residues monomial(i64 power) const;
   // Where the places of a transformed polynomial come from under X -> X^power, for odd powers.
@@ -65,8 +75,8 @@ class ResidueRing {
   // Coefficients, not transformed.
   Residues of_small(std::span<const signed char> small) const;
   void add_small(std::span<const signed char> small, Residues& out) const;
-  // The first coefficients, eights of them, of numbers in two's complement divided by 2^halvings
-  // modulo q, halvings up to 13.
+  // Coefficients, eights of them, one prime after another: numbers in two's complement divided by
+  // 2^halvings modulo q, halvings up to 13.
   void words(std::span<const u64> words, int halvings, std::span<double> out) const;
   Residues uniform(crypto::Block seed) const;
   // The integers nearest to q t; and x / q, within 2^-140.

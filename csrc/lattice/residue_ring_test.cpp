@@ -95,6 +95,47 @@ TEST(ResidueRing, TransformsOfFewCoefficientsAreThoseWithZeros) {
   }
 }
 
+TEST(ResidueRing, RowsOfShortPolynomialsAreMultipliedAsWholeOnes) {
+  struct Case {
+    i64 n, count, rows, used;
+  };
+  for (const Backend backend : backends())
+    for (const auto& [n, count, rows, used] :
+         {Case{16, 1, 1, 16}, Case{64, 3, 2, 16}, Case{64, 9, 1, 64}, Case{8192, 1, 2, 16},
+          Case{8192, 20, 3, 64}, Case{8192, 2, 1, 8192}}) {
+      const WideSet& set = kWideSets[2];
+      const ResidueRing ring(n, primes_of(set), backend);
+      std::vector<ResiduePair> pairs(count), out(rows);
+      for (i64 k = 0; k < count; ++k) {
+        pairs[k] = {polynomial(ring, random_small(n, 100 + k)),
+                    polynomial(ring, random_small(n, 200 + k))};
+        for (Residues* half : {&pairs[k].c0, &pairs[k].c1}) ring.transform(*half, n);
+      }
+      const std::vector<i64> small = random_small(rows * count * used, 7);
+      std::vector<double> first;
+      for (int i = 0; i < ring.moduli(); ++i) first.insert(first.end(), small.begin(), small.end());
+      for (ResiduePair& row : out) row = {Residues(ring.size()), Residues(ring.size())};
+      ring.multiply_rows(pairs, first, used, out);
+      for (i64 row = 0; row < rows; ++row)
+        for (const bool second : {false, true}) {
+          Residues expected(ring.size());
+          std::ranges::fill(expected, 0.);
+          for (i64 k = 0; k < count; ++k) {
+            std::vector<i64> values(n);
+            std::copy_n(small.begin() + (row * count + k) * used, used, values.begin());
+            Residues factor = polynomial(ring, values);
+            ring.transform(factor, n);
+            const Residues *const by[] = {&factor}, *const of[] = {second ? &pairs[k].c1
+                                                                          : &pairs[k].c0};
+            ring.add_products(of, by, false, expected);
+          }
+          const Residues& found = second ? out[row].c1 : out[row].c0;
+          for (i64 i = 0; i < ring.size(); ++i)
+            ASSERT_EQ(modulo(found[i], set.primes[i / n]), modulo(expected[i], set.primes[i / n]));
+        }
+    }
+}
+
 TEST(ResidueRing, NumbersComeBackFromFractionsOfTheModulus) {
   std::mt19937_64 random(4);
   for (const Backend backend : backends())
@@ -161,12 +202,12 @@ TEST(ResidueRing, WordsAreHalvedModuloTheModulus) {
     const ResidueRing ring(16, primes_of(set), backend);
     const std::vector<u64> words{0, 1, ~u64{0}, u64{1} << 63, (u64{1} << 63) - 1, 12345, 6, 7};
     for (const int halvings : {0, 1, 5, 13}) {
-      Residues out(ring.size());
+      Residues out(ring.moduli() * std::ssize(words));
       ring.words(words, halvings, out);
       for (int i = 0; i < ring.moduli(); ++i)
         for (size_t j = 0; j < words.size(); ++j) {
           const i64 p = static_cast<i64>(set.primes[i]);
-          i64 x = modulo(out[i * 16 + static_cast<i64>(j)], set.primes[i]);
+          i64 x = modulo(out[i * std::ssize(words) + static_cast<i64>(j)], set.primes[i]);
           for (int k = 0; k < halvings; ++k) x = 2 * x % p;
           const i64 word = static_cast<i64>(words[j]) % p;
           EXPECT_EQ(x, word < 0 ? word + p : word);

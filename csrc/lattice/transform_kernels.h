@@ -14,6 +14,10 @@ struct TransformKernels {
   // In place, of the first `used` coefficients, a power of two; the others are zero and not read.
   // What goes in is below a prime in absolute value, what comes out below 0.51 primes.
   void (*forward)(const Roots& roots, i64 n, i64 used, double* a);
+  // `count` of these values from place `first` on, of the first coefficients, a power of two of
+  // them: both are multiples of their number and of 2 lanes.
+  void (*forward_part)(const Roots& roots, i64 n, std::span<const double> coefficients, i64 first,
+                       i64 count, double* out);
   void (*multiply)(const Roots& roots, i64 n, const double* a, const double* b, double* out);
   void (*backward)(const Roots& roots, i64 n, double* a);
   // Adds the numbers with the residues a and b.

@@ -127,13 +127,14 @@ struct Loops {
   static constexpr int kInner = L == 8 ? 3 : L == 4 ? 2 : 0;  // layers within vectors
   static_assert(L == 1 << kInner);
 
-  // Of forward(): the layer with m roots and neighbours of t, and the one after it.
-  static void two_layers(const Roots& roots, i64 m, i64 t, double* a) {
+  // Of forward(): `count` roots from number `root` on of the layer with neighbours of t, and the
+  // layer after it.
+  static void two_layers(const Roots& roots, i64 root, i64 count, i64 t, double* a) {
     const double p = roots.prime;
-    for (i64 i = 0; i < m; ++i, a += 2 * t) {
-      const Root first = root_at(roots.forward, roots.forward_quotient, m + i);
-      const Root low = root_at(roots.forward, roots.forward_quotient, 2 * (m + i));
-      const Root high = root_at(roots.forward, roots.forward_quotient, 2 * (m + i) + 1);
+    for (i64 i = root; i < root + count; ++i, a += 2 * t) {
+      const Root first = root_at(roots.forward, roots.forward_quotient, i);
+      const Root low = root_at(roots.forward, roots.forward_quotient, 2 * i);
+      const Root high = root_at(roots.forward, roots.forward_quotient, 2 * i + 1);
       for (i64 j = 0; j < t / 2; j += L) {
         double *x0 = a + j, *x1 = x0 + t / 2, *x2 = x0 + t, *x3 = x1 + t;
         Reals y0 = at<L>(x0), y1 = at<L>(x1), y2 = at<L>(x2), y3 = at<L>(x3);
@@ -149,37 +150,55 @@ struct Loops {
     }
   }
 
-  // Values grow by 0.51 primes in each layer, so that none needs a reduction before the last. A
-  // layer that meets zeros alone copies. Two layers, or all within neighbours, pass memory once.
-  static void forward(const Roots& roots, i64 n, i64 used, double* a) {
+  // The values at the places from `first` on, as many as there are coefficients in `a`, where the
+  // polynomial has no others: a layer that meets zeros alone copies. Values grow by 0.51 primes in
+  // each layer, so that none needs a reduction before the last. Two layers, or all within
+  // neighbours, pass memory once.
+  static void forward_places(const Roots& roots, i64 n, i64 width, i64 first, double* a) {
     const double p = roots.prime, inverse = roots.inverse;
-    const i64 width = std::max<i64>(used, 2 * L);
-    std::fill(a + used, a + width, 0.);
-    for (i64 i = width; i < n; i += width) std::copy_n(a, width, a + i);
-    i64 m = n / width, t = width / 2;
+    i64 root = (n + first) / width, count = 1, t = width / 2;
     if (std::countr_zero(static_cast<u64>(t / L)) % 2 != 0) {
-      for (i64 i = 0; i < m; ++i) {
-        const Root root = root_at(roots.forward, roots.forward_quotient, m + i);
-        double *low = a + 2 * i * t, *high = low + t;
-        for (i64 j = 0; j < t; j += L) {
-          Reals u = at<L>(low + j), v = at<L>(high + j);
-          butterfly(u, v, root, p);
-          put<L>(low + j, u);
-          put<L>(high + j, v);
-        }
+      const Root only = root_at(roots.forward, roots.forward_quotient, root);
+      for (i64 j = 0; j < t; j += L) {
+        Reals u = at<L>(a + j), v = at<L>(a + t + j);
+        butterfly(u, v, only, p);
+        put<L>(a + j, u);
+        put<L>(a + t + j, v);
       }
-      m *= 2;
+      root *= 2;
+      count *= 2;
       t /= 2;
     }
-    for (; t > L; m *= 4, t /= 4) two_layers(roots, m, t, a);
-    const double* own = roots.forward.data() + n / L;
-    const double* own_quotient = roots.forward_quotient.data() + n / L;
-    for (i64 i = 0; i < n; i += 2 * L, own += kInner * L, own_quotient += kInner * L) {
+    for (; t > L; root *= 4, count *= 4, t /= 4) two_layers(roots, root, count, t, a);
+    const i64 inner = n / L + first / 2 * kInner;
+    const double* own = roots.forward.data() + inner;
+    const double* own_quotient = roots.forward_quotient.data() + inner;
+    for (i64 i = 0; i < width; i += 2 * L, ++root, own += kInner * L, own_quotient += kInner * L) {
       Reals u = at<L>(a + i), v = at<L>(a + i + L);
-      butterfly(u, v, root_at(roots.forward, roots.forward_quotient, (n + i) / (2 * L)), p);
+      butterfly(u, v, root_at(roots.forward, roots.forward_quotient, root), p);
       last_layers<L / 2>(own, own_quotient, p, u, v);
       put<L>(a + i, reduced<L, Arithmetic>(u, p, inverse));
       put<L>(a + i + L, reduced<L, Arithmetic>(v, p, inverse));
+    }
+  }
+
+  static void forward(const Roots& roots, i64 n, i64 used, double* a) {
+    const i64 width = std::max<i64>(used, 2 * L);
+    std::fill(a + used, a + width, 0.);
+    for (i64 first = n - width; first > 0; first -= width) {
+      std::copy_n(a, width, a + first);
+      forward_places(roots, n, width, first, a + first);
+    }
+    forward_places(roots, n, width, 0, a);
+  }
+
+  static void forward_part(const Roots& roots, i64 n, std::span<const double> coefficients,
+                           i64 first, i64 count, double* out) {
+    const i64 used = std::ssize(coefficients), width = std::max<i64>(used, 2 * L);
+    for (i64 i = 0; i < count; i += width) {
+      std::ranges::copy(coefficients, out + i);
+      std::fill(out + i + used, out + i + width, 0.);
+      forward_places(roots, n, width, first + i, out + i);
     }
   }
 
@@ -284,7 +303,7 @@ struct Loops {
     }
   }
 
-  static constexpr TransformKernels kernels{L,        residues_of_words, forward,
+  static constexpr TransformKernels kernels{L,        residues_of_words, forward,     forward_part,
                                             multiply, backward,          add_combined};
 };
 

@@ -10,8 +10,8 @@
 namespace privml::lattice {
 namespace {
 
-constexpr i64 kBlocksAtOnce = 16;  // whose columns are transformed together
-constexpr i64 kFewestWords = 16;
+constexpr i64 kMostOutputsAtOnce = 16;  // for which ciphertexts are read once
+constexpr u64 kFewestWords = 16;
 
 i64 power_of(i64 n, int level) { return (n >> level) + 1; }
 
@@ -277,55 +277,58 @@ i64 WideEvaluator::parts_for(i64 answer) const {
   return last / shape_.columns + 1;
 }
 
-// One column of y in polynomials, which `factors` hold for a moment, times the ciphertexts.
-WideEvaluator::Ciphertext WideEvaluator::output(i64 number, std::span<const u64> y,
-                                                std::vector<Residues>& factors) const {
+i64 WideEvaluator::outputs_at_once() const { return std::min(shape_.gap(), kMostOutputsAtOnce); }
+
+// Columns of y in polynomials times the ciphertexts of their parts.
+void WideEvaluator::make(i64 first, i64 last, i64 stride, std::span<const u64> y,
+                         Outputs& outputs) const {
   const ResidueRing& ring = keys_.ring();
-  const i64 column = number % shape_.columns, whole = number / shape_.columns;
-  const i64 product = whole / shape_.parts(), blocks = shape_.blocks();
-  const std::vector<Ciphertext>& ciphertexts = parts_.at(whole);
-  Ciphertext out{Residues(ring.size()), Residues(ring.size())};
-  bool fresh = true;
-  std::vector<const Residues*> by, left, right;
-  WipedVector<u64> words;
-  for (i64 block = 0; block < blocks; ++block) {
-    const i64 width = shape_.width_of(block);
-    const i64 used =
-        std::max(kFewestWords, static_cast<i64>(std::bit_ceil(static_cast<u64>(width))));
-    words.assign(used, 0);
-    for (i64 k = 0; k < width; ++k)
-      words[width - 1 - k] =
-          y[(product * shape_.inner + block * shape_.gap() + k) * shape_.columns + column];
-    Residues& factor = factors[by.size()];
-    ring.words(words, shape_.levels, factor);
-    ring.transform(factor, used);
-    by.push_back(&factor);
-    left.push_back(&ciphertexts[block].c0);
-    right.push_back(&ciphertexts[block].c1);
-    if (std::ssize(by) < kBlocksAtOnce && block + 1 < blocks) continue;
-    ring.add_products(left, by, fresh, out.c0);
-    ring.add_products(right, by, fresh, out.c1);
-    fresh = false;
-    for (auto* list : {&by, &left, &right}) list->clear();
+  const i64 blocks = shape_.blocks(), gap = shape_.gap();
+  const i64 used = static_cast<i64>(
+      std::max(kFewestWords, std::bit_ceil(static_cast<u64>(shape_.width_of(0)))));
+  outputs.first = first;
+  outputs.stride = stride;
+  outputs.made.resize(ceil_div(last - first, stride));
+  for (Ciphertext& output : outputs.made) {
+    output.c0.resize(ring.size());
+    output.c1.resize(ring.size());
   }
-  return out;
+  WipedVector<u64> words;
+  WipedVector<double> residues;
+  for (i64 done = 0, next; done < std::ssize(outputs.made); done = next) {
+    const i64 whole = (first + done * stride) / shape_.columns;
+    next = std::min(ceil_div((whole + 1) * shape_.columns - first, stride),
+                    std::ssize(outputs.made));
+    words.assign((next - done) * blocks * used, 0);
+    for (i64 k = 0; k < shape_.inner; ++k) {
+      const i64 block = k / gap, place = block * used + shape_.width_of(block) - 1 - k % gap;
+      const u64* row = &y[(whole / shape_.parts() * shape_.inner + k) * shape_.columns];
+      for (i64 i = done; i < next; ++i)
+        words[(i - done) * blocks * used + place] = row[first + i * stride - whole * shape_.columns];
+    }
+    residues.resize(ring.moduli() * std::ssize(words));
+    ring.words(words, shape_.levels, residues);
+    ring.multiply_rows(parts_.at(whole), residues, used,
+                       std::span(outputs.made).subspan(done, next - done));
+  }
 }
 
 // Outputs first, first + stride, ... before `last` in one, at multiples of stride: those at twice
 // the stride first.
 WideEvaluator::Ciphertext WideEvaluator::pack(i64 first, i64 last, i64 stride,
-                                              std::span<const u64> y,
-                                              std::vector<Residues>& factors) const {
-  if (stride == shape_.gap()) return output(first, y, factors);
+                                              std::span<const u64> y, Outputs& outputs) const {
+  if (shape_.gap() / stride == outputs_at_once()) make(first, last, stride, y, outputs);
+  if (stride == shape_.gap())
+    return std::move(outputs.made[(first - outputs.first) / outputs.stride]);
   const ResidueRing& ring = keys_.ring();
   const int level = std::countr_zero(static_cast<u64>(stride));
-  Ciphertext sum = pack(first, last, 2 * stride, y, factors);
+  Ciphertext sum = pack(first, last, 2 * stride, y, outputs);
   if (first + stride >= last) {
     Ciphertext even = sum;
     keys_.add_image(level, even, sum);
     return sum;
   }
-  const Ciphertext odd = pack(first + stride, last, 2 * stride, y, factors);
+  const Ciphertext odd = pack(first + stride, last, 2 * stride, y, outputs);
   Ciphertext difference{Residues(ring.size()), Residues(ring.size())};
   ring.combine(odd.c0, monomials_[level], sum.c0, difference.c0);
   ring.combine(odd.c1, monomials_[level], sum.c1, difference.c1);
@@ -359,8 +362,8 @@ void WideEvaluator::answer_one(i64 number, std::span<const u64> y, const Blindin
                                MutableBytes out, std::span<Torus> sums) const {
   const ResidueRing& ring = keys_.ring();
   const i64 first = number * shape_.gap();
-  std::vector<Residues> factors(std::min(shape_.blocks(), kBlocksAtOnce), Residues(ring.size()));
-  auto [c0, c1] = pack(first, std::min(first + shape_.gap(), shape_.outputs()), 1, y, factors);
+  Outputs outputs;
+  auto [c0, c1] = pack(first, std::min(first + shape_.gap(), shape_.outputs()), 1, y, outputs);
   const Residues u = transformed(ring, ring.of_small(blinding.u));
   const Residues *const by[] = {&u}, *const p0[] = {&keys_.p0()}, *const p1[] = {&keys_.p1()};
   ring.add_products(p0, by, false, c0);

@@ -102,9 +102,7 @@ class WideKeys {
   const Residues& p0() const { return p0_; }
   const Residues& p1() const { return p1_; }
 
-  struct Ciphertext {
-    Residues c0, c1;
-  };
+  using Ciphertext = ResiduePair;
   // to += the image of a ciphertext that packing adds at a level, which keys serve; `from` is used
   // up.
   void add_image(int level, Ciphertext& from, Ciphertext& to) const;
@@ -146,9 +144,14 @@ class WideEvaluator {
   };
   void answer_one(i64 number, std::span<const u64> y, const Blinding& blinding, MutableBytes out,
                   std::span<Torus> sums) const;
-  Ciphertext output(i64 number, std::span<const u64> y, std::vector<Residues>& factors) const;
-  Ciphertext pack(i64 first, i64 last, i64 stride, std::span<const u64> y,
-                  std::vector<Residues>& factors) const;
+  // Outputs that are made together, from number `first` on, by their distance.
+  struct Outputs {
+    i64 first = 0, stride = 1;
+    std::vector<Ciphertext> made;
+  };
+  i64 outputs_at_once() const;
+  void make(i64 first, i64 last, i64 stride, std::span<const u64> y, Outputs& outputs) const;
+  Ciphertext pack(i64 first, i64 last, i64 stride, std::span<const u64> y, Outputs& outputs) const;
 
   const WideKeys& keys_;
   WideChoice choice_;
