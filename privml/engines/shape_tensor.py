@@ -19,6 +19,8 @@ _aten = torch.ops.aten
 OUTCOMES = 4096
 # What makes one element of all.
 _REDUCTIONS = (_aten.any.default, _aten.all.default, _aten.max.default, _aten.min.default, _aten.sum.default)
+# What puts tensors of one shape, or of one but for a dimension, beside each other.
+_JOINS = (_aten.cat.default, _aten.stack.default)
 # What makes a Python number of a tensor of one element.
 _NUMBERS = (_aten._local_scalar_dense.default, _aten.item.default, _aten.is_nonzero.default)
 
@@ -77,6 +79,8 @@ def _shapes_of(func: Any, args: _Outline, kwargs: tuple[tuple[str, _Outline], ..
     """The outline of what ``func`` gives, which torch works out without data; a program asks the same many times."""
     if (torch.Tag.pointwise in func.tags and len(func._schema.returns) == 1) or func in _REDUCTIONS:
         return _by_one_element(func, args, kwargs)
+    if func in _JOINS and (joined := _joined(func, args, kwargs)) is not None:
+        return joined
     named = {name: _meta(value) for name, value in kwargs}
     if named.get("device") is not None:
         named["device"] = torch.device("meta")
@@ -97,6 +101,26 @@ def _by_one_element(func: Any, args: _Outline, kwargs: tuple[tuple[str, _Outline
 
     dtype, _ = _outline(func(*single(args), **{name: single(value) for name, value in kwargs}))
     return dtype, torch.Size() if func in _REDUCTIONS else torch.broadcast_shapes(*shapes)
+
+
+def _joined(func: Any, args: _Outline, kwargs: tuple[tuple[str, _Outline], ...]) -> _Outline | None:
+    """Of what joins tensors, for which torch loads its compiler, too; None where torch is to say what is wrong."""
+    _, ((_, parts), *dims) = args
+    dims += [value for name, value in kwargs if name == "dim"]
+    shapes = [list(shape) for _, shape in parts]
+    if len({dtype for dtype, _ in parts}) != 1 or len(dims) + 1 != len(args[1]) + len(kwargs):
+        return None
+    rank, dim = len(shapes[0]) + (func is _aten.stack.default), dims[0][1] if dims else 0
+    if not -rank <= dim < rank:
+        return None
+    dim %= rank
+    if func is _aten.stack.default:
+        shapes = [[*shape[:dim], 1, *shape[dim:]] for shape in shapes]
+    around = {(*shape[:dim], *shape[dim + 1 :]) for shape in shapes}
+    if len(around) != 1 or any(len(shape) != rank for shape in shapes):
+        return None
+    length = sum(shape[dim] for shape in shapes)
+    return parts[0][0], torch.Size((*shapes[0][:dim], length, *shapes[0][dim + 1 :]))
 
 
 def _meta(outline: _Outline) -> Any:

@@ -70,6 +70,12 @@ FUNCTIONS = {
     "sum of another type": lambda x: x.sum(dtype=torch.float32),
     "sum of rows": lambda x: x.sum(1, keepdim=True),
     "largest": lambda x: x.max(),
+    "joined": lambda x: torch.cat((x, x[:1])),
+    "joined columns": lambda x: torch.cat([x, x[:, :0], x], dim=-1),
+    "joined of two types": lambda x: torch.cat((x, x.to(torch.uint8))),
+    "joined with nothing": lambda x: torch.cat((x, x[:0, 0])),
+    "stacked": lambda x: torch.stack((x, x)),
+    "stacked at the end": lambda x: torch.stack([x[0], x[0], x[0]], -1),
 }
 
 
@@ -85,8 +91,10 @@ def test_a_count_does_not_wait_for_torchs_compiler(tmp_path):
     module = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten())
     privml.convert(module.eval(), calibration=torch.rand(20, 1, 6, 6)).save(tmp_path)
     count = (
-        "import sys, privml\n"
+        "import sys, torch, privml\n"
         f"ledger = privml.Program.load({str(tmp_path / 'program')!r}).cost([(1, 1, 6, 6)])\n"
+        "x = privml.engines.shape_tensor.zeros((2, 3), torch.int64, True)\n"
+        "torch.cat((x, x)), torch.stack((x, x))\n"
         "print(ledger.snapshot().total.bytes, 'torch._dynamo' in sys.modules)"
     )
     told = subprocess.run([sys.executable, "-c", count], capture_output=True, text=True, check=True).stdout.split()
