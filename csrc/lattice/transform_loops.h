@@ -150,56 +150,91 @@ struct Loops {
     }
   }
 
-  // The values at the places from `first` on, as many as there are coefficients in `a`, where the
-  // polynomial has no others: a layer that meets zeros alone copies. Values grow by 0.51 primes in
-  // each layer, so that none needs a reduction before the last. Two layers, or all within
-  // neighbours, pass memory once.
-  static void forward_places(const Roots& roots, i64 n, i64 width, i64 first, double* a) {
-    const double p = roots.prime, inverse = roots.inverse;
-    i64 root = (n + first) / width, count = 1, t = width / 2;
-    if (std::countr_zero(static_cast<u64>(t / L)) % 2 != 0) {
-      const Root only = root_at(roots.forward, roots.forward_quotient, root);
-      for (i64 j = 0; j < t; j += L) {
-        Reals u = at<L>(a + j), v = at<L>(a + t + j);
-        butterfly(u, v, only, p);
-        put<L>(a + j, u);
-        put<L>(a + t + j, v);
+  // Of forward(), on whole vectors: the layer with neighbours of `half` vectors and those after it.
+  template <int half, int V>
+  static void whole_layers(const Roots& roots, i64 root, Reals (&y)[V]) {
+    if constexpr (half >= 1) {
+#pragma GCC unroll 8
+      for (int i = 0; i < V; i += 2 * half) {
+        const Root one = root_at(roots.forward, roots.forward_quotient, root + i / (2 * half));
+#pragma GCC unroll 8
+        for (int j = i; j < i + half; ++j) butterfly(y[j], y[j + half], one, roots.prime);
       }
-      root *= 2;
-      count *= 2;
-      t /= 2;
+      whole_layers<half / 2, V>(roots, 2 * root, y);
     }
-    for (; t > L; root *= 4, count *= 4, t /= 4) two_layers(roots, root, count, t, a);
-    const i64 inner = n / L + first / 2 * kInner;
+  }
+  // The last layers, on V vectors, of which `root` is the only one in the first of these layers.
+  template <int V>
+  static void end_forward(const Roots& roots, i64 root, i64 inner, const double* in, double* out) {
+    Reals y[V];
+#pragma GCC unroll 8
+    for (int v = 0; v < V; ++v) y[v] = at<L>(in + v * L);
+    whole_layers<V / 2, V>(roots, root, y);
     const double* own = roots.forward.data() + inner;
     const double* own_quotient = roots.forward_quotient.data() + inner;
-    for (i64 i = 0; i < width; i += 2 * L, ++root, own += kInner * L, own_quotient += kInner * L) {
-      Reals u = at<L>(a + i), v = at<L>(a + i + L);
-      butterfly(u, v, root_at(roots.forward, roots.forward_quotient, root), p);
-      last_layers<L / 2>(own, own_quotient, p, u, v);
-      put<L>(a + i, reduced<L, Arithmetic>(u, p, inverse));
-      put<L>(a + i + L, reduced<L, Arithmetic>(v, p, inverse));
+#pragma GCC unroll 8
+    for (int v = 0; v < V; v += 2, own += kInner * L, own_quotient += kInner * L) {
+      last_layers<L / 2>(own, own_quotient, roots.prime, y[v], y[v + 1]);
+      put<L>(out + v * L, reduced<L, Arithmetic>(y[v], roots.prime, roots.inverse));
+      put<L>(out + (v + 1) * L, reduced<L, Arithmetic>(y[v + 1], roots.prime, roots.inverse));
+    }
+  }
+
+  // The values at `width` places from `first` on, of as many coefficients, where the polynomial has
+  // no others: a layer that meets zeros alone copies. `in` may be `out`. Values grow by 0.51 primes
+  // in each layer, so that none needs a reduction before the last. Two layers, or the last ones,
+  // pass memory once.
+  static void forward_places(const Roots& roots, i64 n, i64 width, i64 first, const double* in,
+                             double* out) {
+    const i64 last = std::min<i64>(width, 8 * L);
+    i64 root = (n + first) / width, count = 1, t = width / 2;
+    if (width > last) {
+      if (in != out) std::copy_n(in, width, out);
+      in = out;
+      if (std::countr_zero(static_cast<u64>(width / last)) % 2 != 0) {
+        const Root only = root_at(roots.forward, roots.forward_quotient, root);
+        for (i64 j = 0; j < t; j += L) {
+          Reals u = at<L>(out + j), v = at<L>(out + t + j);
+          butterfly(u, v, only, roots.prime);
+          put<L>(out + j, u);
+          put<L>(out + t + j, v);
+        }
+        root *= 2;
+        count *= 2;
+        t /= 2;
+      }
+      for (; 2 * t > last; root *= 4, count *= 4, t /= 4) two_layers(roots, root, count, t, out);
+    }
+    for (i64 i = 0; i < width; i += last, ++root) {
+      const i64 inner = n / L + (first + i) / 2 * kInner;
+      if (last == 8 * L) {
+        end_forward<8>(roots, root, inner, in + i, out + i);
+      } else if (last == 4 * L) {
+        end_forward<4>(roots, root, inner, in + i, out + i);
+      } else {
+        end_forward<2>(roots, root, inner, in + i, out + i);
+      }
     }
   }
 
   static void forward(const Roots& roots, i64 n, i64 used, double* a) {
     const i64 width = std::max<i64>(used, 2 * L);
     std::fill(a + used, a + width, 0.);
-    for (i64 first = n - width; first > 0; first -= width) {
-      std::copy_n(a, width, a + first);
-      forward_places(roots, n, width, first, a + first);
-    }
-    forward_places(roots, n, width, 0, a);
+    for (i64 first = n - width; first >= 0; first -= width)
+      forward_places(roots, n, width, first, a, a + first);
   }
 
   static void forward_part(const Roots& roots, i64 n, std::span<const double> coefficients,
                            i64 first, i64 count, double* out) {
-    const i64 used = std::ssize(coefficients), width = std::max<i64>(used, 2 * L);
-    for (i64 i = 0; i < count; i += width) {
-      std::ranges::copy(coefficients, out + i);
-      std::fill(out + i + used, out + i + width, 0.);
-      forward_places(roots, n, width, first + i, out + i);
+    const i64 width = std::max<i64>(std::ssize(coefficients), 2 * L);
+    const double* in = coefficients.data();
+    Reals padded[2] = {};
+    if (width > std::ssize(coefficients)) {
+      __builtin_memcpy(padded, in, coefficients.size_bytes());
+      in = reinterpret_cast<const double*>(padded);
     }
+    for (i64 i = 0; i < count; i += width)
+      forward_places(roots, n, width, first + i, in, out + i);
   }
 
   static void multiply(const Roots& roots, i64 n, const double* a, const double* b, double* out) {
