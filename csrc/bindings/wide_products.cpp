@@ -18,11 +18,12 @@ twopc::Operand operand(const Format& format) {
 }
 
 twopc::WideProduct product_of(const std::array<i64, 4>& sizes, const Format& x, const Format& y,
-                              int ell) {
+                              int ell, bool keeps_last_bit) {
   const twopc::WideProduct product{
-      sizes[0], {sizes[1], sizes[2], sizes[3]}, operand(x), operand(y), ell};
+      sizes[0], {sizes[1], sizes[2], sizes[3]}, operand(x), operand(y), ell, keeps_last_bit};
   twopc::expect_fits(product.x, ell);
   twopc::expect_fits(product.y, ell);
+  expect(ell < 64 || !keeps_last_bit, "lattice: words hold up to 64 bits");
   return product;
 }
 
@@ -39,8 +40,8 @@ py::dict side_of(const twopc::WideSide& side, const lattice::SwitchingLevels& le
 }
 
 py::object plan(const twopc::WideSession& session, const std::array<i64, 4>& sizes, const Format& x,
-                const Format& y, int ell) {
-  const auto found = twopc::plan_wide(product_of(sizes, x, y, ell), session.states);
+                const Format& y, int ell, bool keeps_last_bit) {
+  const auto found = twopc::plan_wide(product_of(sizes, x, y, ell, keeps_last_bit), session.states);
   if (!found) return py::none();
   py::list sides;
   for (const int owner : {0, 1}) {
@@ -58,10 +59,10 @@ py::object plan(const twopc::WideSession& session, const std::array<i64, 4>& siz
 
 py::array multiply(TwoPartySession& session, twopc::WideSession& keys, const Words& x,
                    const Format& x_format, const Words& y, const Format& y_format,
-                   const std::array<i64, 4>& sizes, int ell) {
+                   const std::array<i64, 4>& sizes, int ell, bool keeps_last_bit) {
   const auto a = view_if(x, "x"), b = view_if(y, "y");
   // Arguments are checked before a session is touched, which a failing protocol would end.
-  const twopc::WideProduct product = product_of(sizes, x_format, y_format, ell);
+  const twopc::WideProduct product = product_of(sizes, x_format, y_format, ell, keeps_last_bit);
   const auto& [rows, inner, columns] = product.shape;
   expect(twopc::plan_wide(product, keys.states).has_value(),
          "lattice: no parameters serve this product");
@@ -93,12 +94,13 @@ void define_wide_products(py::module_& m) {
            }),
            "threads"_a = 1);
   m.def("wide_plan", &plan, "keys"_a, "sizes"_a, "x_format"_a, "y_format"_a, "ell"_a,
+        "keeps_last_bit"_a = false,
         "Who encrypts what in x @ y for batch, rows, inner, columns, and what it costs; None where "
         "no parameters serve.");
   m.def("wide_matmul", &multiply, "session"_a, "keys"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a,
-        "sizes"_a, "ell"_a,
+        "sizes"_a, "ell"_a, "keeps_last_bit"_a = false,
         "x @ y [batch, rows, columns] mod 2^ell by ciphertexts, both factors shared or known to a "
-        "party, at any width.");
+        "party, at any width; `keeps_last_bit`: twice that, or one more, mod 2^(ell + 1).");
 }
 
 }  // namespace privml::bindings

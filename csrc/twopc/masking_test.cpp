@@ -162,9 +162,10 @@ void prepared_row(ot::Party& party, const Words& x, Words& out) {
                   weights, out);
 }
 
-void wide_row(ot::Party& party, const Words& x, Words& out) {
+void wide_row(ot::Party& party, const Words& x, bool keeps_last_bit, Words& out) {
   WideSession session;
-  const WideProduct product{1, {kInstances, 1, 1}, {kShared, 32}, {kShared, 32}, 32};
+  const WideProduct product{1,  {kInstances, 1, 1}, {kShared, 32}, {kShared, 32},
+                            32, keeps_last_bit};
   wide_matmul(party, session, product, x, Words(1), out);
 }
 
@@ -208,7 +209,9 @@ TEST(Masking, WholeProtocolsOnConstants) {
          std::copy_n(one_hot.begin(), kInstances, b.begin());
        }},
       {"lattice", [](auto& p, auto& x, auto&, auto& y, auto&) { lattice_row(p, x, y); }},
-      {"wide", [](auto& p, auto& x, auto&, auto& y, auto&) { wide_row(p, x, y); }},
+      {"wide", [](auto& p, auto& x, auto&, auto& y, auto&) { wide_row(p, x, false, y); }},
+      {"wide and its last bit",
+       [](auto& p, auto& x, auto&, auto& y, auto&) { wide_row(p, x, true, y); }},
       {"prepared", [](auto& p, auto& x, auto&, auto& y, auto&) { prepared_row(p, x, y); }},
   };
   for (const Named& one : protocols) {

@@ -251,11 +251,19 @@ TEST(WireTrace, LatticeConvolutions) {
 }
 
 TEST(WireTrace, WideProducts) {
-  // Of one party that encrypts both factors, and of both parties.
-  for (const auto& [shape, hash] : {std::pair{MatrixShape{10, 5, 4}, "1ac35820612c6136"},
-                                    std::pair{MatrixShape{8, 64, 1024}, "a13ab853d9d7ca37"}})
-    EXPECT_EQ(trace([&](ot::Party& p, const Words& x, const Bits&) {
-                const WideProduct product{1, shape, {kShared, kWidth}, {kShared, kWidth}, kWidth};
+  // Of one party that encrypts both factors, and of both parties; with the last bit dropped or
+  // kept.
+  struct Case {
+    MatrixShape shape;
+    bool keeps_last_bit;
+    const char* hash;
+  };
+  for (const auto& [shape, keeps, hash] :
+       {Case{{10, 5, 4}, false, "1ac35820612c6136"}, Case{{8, 64, 1024}, false, "a13ab853d9d7ca37"},
+        Case{{10, 5, 4}, true, "d46c04ef0a18209b"}, Case{{8, 64, 1024}, true, "8e3151d20792f3eb"}})
+    EXPECT_EQ(trace([&, shape = shape, keeps = keeps](ot::Party& p, const Words& x, const Bits&) {
+                const WideProduct product{1,      shape, {kShared, kWidth}, {kShared, kWidth},
+                                          kWidth, keeps};
                 Words left(shape.rows * shape.inner), right(shape.inner * shape.columns);
                 for (size_t i = 0; i < left.size(); ++i) left[i] = x[i % x.size()];
                 for (size_t i = 0; i < right.size(); ++i) right[i] = x[i * 7 % x.size()];

@@ -588,9 +588,10 @@ def wide_matmul(
     y_format: tuple[int, int, bool],
     sizes: collections.abc.Sequence[int],
     ell: int,
+    keeps_last_bit: bool = False,
 ) -> numpy.ndarray:
     """
-    x @ y [batch, rows, columns] mod 2^ell by ciphertexts, both factors shared or known to a party, at any width.
+    x @ y [batch, rows, columns] mod 2^ell by ciphertexts, both factors shared or known to a party, at any width; `keeps_last_bit`: twice that, or one more, mod 2^(ell + 1).
     """
 
 def wide_plan(
@@ -599,6 +600,7 @@ def wide_plan(
     x_format: tuple[int, int, bool],
     y_format: tuple[int, int, bool],
     ell: int,
+    keeps_last_bit: bool = False,
 ) -> typing.Any:
     """
     Who encrypts what in x @ y for batch, rows, inner, columns, and what it costs; None where no parameters serve.

@@ -59,7 +59,7 @@ class Engine(abc.ABC):
     opened_together: frozenset[str] = frozenset()  # operations of which several cost the rounds of one (see together)
     transcript: Any = None  # a privml.transcript.Transcript, of real parties
     transcript_keys: Mapping[int, bytes] | None = None  # by peer, of engines that agree on keys themselves
-    shifts_products: bool = False  # a product and its truncation cost less as one (see shifted_product)
+    shifts_products: frozenset[str] = frozenset()  # products that cost less with their truncation (shifted_product)
     composes: bool = False  # functions and maxima are made of other operations (see composed)
     counts_only: bool = False  # a meter whose shares have no values (see shape_tensor)
     # What was sent, received and drawn so far (see Snapshot.of), of engines that count.
@@ -234,9 +234,15 @@ class Engine(abc.ABC):
         if addend is not None:
             shape = product[0].shape
             product = self.add(product, tuple(c.expand(shape) for c in addend), bits)
-        if shift.reduces:
-            return self.truncate_reduce(product, bits, shift.count)
-        return self.truncate(product, bits, shift.count, shift.promise)
+        return self.shifted(product, bits, shift)
+
+    def shifted(self, a: Share, bits: int, shift: Shift) -> Share:
+        """The ``truncate`` or ``truncate_reduce`` that ``shift`` says."""
+        if not shift.reduces:
+            return self.truncate(a, bits, shift.count, shift.promise, shift.nearest)
+        if shift.nearest:
+            a = self.add_public(a, 1 << (shift.count - 1), bits)
+        return self.truncate_reduce(a, bits, shift.count)
 
     def floor(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE) -> Share:
         """``truncate`` where its result is what the caller asked for: exact also on engines whose truncations of

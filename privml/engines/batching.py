@@ -18,9 +18,9 @@ from typing import Any
 
 import torch
 
-from privml.engines.base import Engine, Operand, Share
+from privml.engines.base import Engine, Operand
 from privml.engines.operations import OPERATIONS, Joining, offer, signature
-from privml.engines.shares import is_share
+from privml.engines.shares import Share, each, is_share
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +63,8 @@ def answer(base: Engine, calls: Sequence[Call]) -> list[Any]:
     if len(calls) == 1:
         return [getattr(base, first.name)(*first.args)]
     joining = OPERATIONS[first.name].joining
+    if first.name == "shifted_product" and first.args[0] == "matmul" and not first.opens:
+        joining = Joining.MATRICES
     if all(call.key == first.key for call in calls) and joining is not Joining.WHOLE:
         return _as_batch(base, calls) if joining is Joining.MATRICES else _side_by_side(base, calls)
     return base.together([(call.name, call.args) for call in calls])
@@ -145,15 +147,22 @@ def _divided(
 
 
 def _as_batch(base: Engine, calls: Sequence[Call]) -> list[Share]:
-    """Products of matrices of one shape as one batched product."""
-    a, b, bits = calls[0].args
+    """Products of matrices of one shape as one batched product; addends of their truncations count as of that shape."""
+    first = calls[0].args
+    a, b = (value for value in first if isinstance(value, Operand))
     shape = a.share[0].shape[:-2]
+    sides = a.share[0].shape[-2], b.share[0].shape[-1]
 
-    def batch(position: int) -> Operand:
-        shares = [call.args[position].share for call in calls]
-        parts = [[c.reshape(-1, *c.shape[-2:]) for c in components] for components in zip(*shares, strict=True)]
-        return replace(calls[0].args[position], share=tuple(torch.cat(p) for p in parts))
+    def batch(shares: Sequence[Share]) -> Share:
+        return tuple(torch.cat([c.reshape(-1, *c.shape[-2:]) for c in parts]) for parts in zip(*shares, strict=True))
 
-    result = base.matmul(batch(0), batch(1), bits)
+    def joined(position: int) -> Any:
+        value = first[position]
+        shares = [_components(call.args[position]) for call in calls]
+        if isinstance(value, Operand):
+            return replace(value, share=batch(shares))
+        return batch([each(s, lambda c: c.expand(*shape, *sides)) for s in shares]) if is_share(value) else value
+
+    result = getattr(base, calls[0].name)(*map(joined, range(len(first))))
     pieces = [c.chunk(len(calls)) for c in result]
     return [tuple(p[i].reshape(*shape, *p[i].shape[-2:]) for p in pieces) for i in range(len(calls))]

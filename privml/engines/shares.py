@@ -34,11 +34,12 @@ NO_PROMISE = Promise()
 
 class Shift(NamedTuple):
     """How a product is divided by 2^count: of a product of which ``promise`` holds, in the same ring, or in the ring of
-    so many bits fewer (``reduces``)."""
+    so many bits fewer (``reduces``). ``nearest``: rounded as in ``truncate``, else down."""
 
     count: int
     promise: Promise = NO_PROMISE
     reduces: bool = False
+    nearest: bool = False
 
 
 def is_share(value: Any) -> bool:

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import torch
 
 from privml.engines.base import Engine, Share
-from privml.engines.shares import Shift
+from privml.engines.shares import NO_PROMISE, Shift
 from privml.formats import Boolean, FixedPoint, Float, Format
 from privml.ops.ring_formats import RingFormat, bit_value, in_ring, plus, promise_of, says_more, truncated, width
 from privml.ops.unopened import Product, as_share
@@ -41,16 +43,14 @@ def finished(engine: Engine, product: Product | Share, fmt: RingFormat, to: Ring
     shift = fmt.scale - to.scale
     if not isinstance(product, Product) or shift <= 0 or shift >= fmt.bits:
         return convert(engine, as_share(engine, product), fmt, to)
-    bits = min(fmt.bits, to.bits + shift)  # what is dropped afterwards is not computed
-    if to.bits > bits - shift:
-        share = product.shifted(engine, bits, Shift(shift, promise_of(fmt)))
-        return convert(engine, share, truncated(fmt, bits, shift, engine.floors), to)
-    share = product.shifted(engine, bits, Shift(shift, reduces=True))
-    return convert(engine, share, truncated(in_ring(fmt, bits), bits - shift, shift, engine.floors), to)
+    return convert(engine, *_shifted(engine, product, fmt, to.bits, shift), to)
 
 
-def _shifted(engine: Engine, share: Share, fmt: RingFormat, wanted: int, shift: int) -> tuple[Share, RingFormat]:
-    """The value divided by 2^shift in the ring that is cheapest on the way to one of ``wanted`` bits."""
+def _shifted(
+    engine: Engine, share: Product | Share, fmt: RingFormat, wanted: int, shift: int
+) -> tuple[Share, RingFormat]:
+    """The value divided by 2^shift in the ring that is cheapest on the way to one of ``wanted`` bits. Of a product what
+    is dropped afterwards is not computed."""
     half = 1 << (shift - 1) if engine.floors else 0  # makes a floor a rounding to the nearest
     raised, bits = plus(fmt, 0, half), fmt.bits
     known = width(raised)
@@ -59,18 +59,28 @@ def _shifted(engine: Engine, share: Share, fmt: RingFormat, wanted: int, shift: 
     elif wanted + shift < bits:  # what is dropped afterwards is not shifted
         bits = wanted + shift
     if half and shift >= fmt.bits:
-        return engine.multiply_public(share, 0, fmt.bits), truncated(fmt, fmt.bits, shift)
-    if wanted > bits - shift and bits == fmt.bits:
-        share = engine.truncate(share, bits, shift, promise_of(fmt), half > 0)
-        return share, truncated(fmt, bits, shift, engine.floors)
+        return engine.multiply_public(as_share(engine, share), 0, fmt.bits), truncated(fmt, fmt.bits, shift)
+    reduces = wanted <= bits - shift or bits < fmt.bits
+    if not reduces:
+        to = truncated(fmt, bits, shift, engine.floors)
+    else:
+        to = truncated(in_ring(fmt, bits), bits - shift, shift, engine.floors)
+    if isinstance(share, Product):
+        promise = NO_PROMISE if reduces else promise_of(fmt)
+        return share.shifted(engine, bits, Shift(shift, promise, reduces, half > 0)), to
+    if not reduces:
+        return engine.truncate(share, bits, shift, promise_of(fmt), half > 0), to
     if half:
         share = engine.add_public(share, half, fmt.bits)
     if bits < fmt.bits:
         share = engine.reduce(share, fmt.bits, bits)
-    return engine.truncate_reduce(share, bits, shift), truncated(in_ring(fmt, bits), bits - shift, shift, engine.floors)
+    return engine.truncate_reduce(share, bits, shift), to
 
 
-def calibrated(engine: Engine, share: Share, fmt: RingFormat, output: FixedPoint) -> tuple[Share, RingFormat]:
+_Value = TypeVar("_Value", Product, Share, Product | Share)
+
+
+def calibrated(engine: Engine, share: _Value, fmt: RingFormat, output: FixedPoint) -> tuple[_Value, RingFormat]:
     """The value in the ring that what calibration saw needs, where the node's output format tells it and shifts get
     cheaper by it. A larger value wraps around there, whatever its shares are."""
     shift = fmt.scale - output.scale
@@ -79,4 +89,5 @@ def calibrated(engine: Engine, share: Share, fmt: RingFormat, output: FixedPoint
     bits = max(((output.bound << shift) - 1).bit_length() + 1, output.bits)
     if bits >= fmt.bits:
         return share, fmt
-    return engine.reduce(share, fmt.bits, bits), in_ring(fmt, bits)
+    reduced = share.reduced(bits) if isinstance(share, Product) else engine.reduce(share, fmt.bits, bits)
+    return reduced, in_ring(fmt, bits)

@@ -24,6 +24,10 @@ class Product:
         assert self.addend is None
         return replace(self, addend=addend)
 
+    def reduced(self, bits: int) -> Product:
+        """In the smaller ring Z_2^bits."""
+        return replace(self, bits=bits)
+
     def shifted(self, engine: Engine, bits: int, shift: Shift) -> Share:
         """Reduced to Z_2^bits, then divided."""
         return engine.shifted_product(self.name, *self.factors, bits, shift, self.addend, self.window)
@@ -41,9 +45,9 @@ class Product:
 def product(
     engine: Engine, name: str, factors: tuple[Operand, Operand], bits: int, window: Window | None = None
 ) -> Product | Share:
-    """The share of a product in Z_2^bits; if the engine makes truncations with products, the product itself."""
+    """The share of a product in Z_2^bits; if the engine makes truncations with such products, the product itself."""
     waiting = Product(name, factors, bits, window)
-    return waiting if engine.shifts_products else waiting.computed(engine)
+    return waiting if name in engine.shifts_products else waiting.computed(engine)
 
 
 def as_share(engine: Engine, value: Product | Share) -> Share:

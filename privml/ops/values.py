@@ -28,7 +28,7 @@ from privml.ops.ring_formats import (
     ring_format,
     together,
 )
-from privml.ops.unopened import Product, as_share
+from privml.ops.unopened import Product
 from privml.ops.words import public_words
 from privml.tensor import SHARED, SecretTensor
 
@@ -113,8 +113,7 @@ def finish_product(
         target: RingFormat = ring_format(to_bits or fmt.bits, 0, False)
     elif isinstance(output, FixedPoint):
         target = ring_format(output.bits, output.scale, True)
-        if not engine.shifts_products:
-            share, fmt = calibrated(engine, as_share(engine, share), fmt, output)
+        share, fmt = calibrated(engine, share, fmt, output)
     else:
         target = ring_format(to_bits or fmt.bits, working_format(session).scale, True)
     share, to = finished(engine, share, fmt, target), rescaled(fmt, target, engine.floors)

@@ -7,7 +7,7 @@ import torch
 import privml
 from privml.engines.base import Operand
 from privml.engines.batching import BatchingEngine, answer
-from privml.engines.shares import NO_PROMISE, Promise, Window
+from privml.engines.shares import NO_PROMISE, Promise, Shift, Window
 from privml.formats import FixedPoint
 
 BITS = 64
@@ -46,6 +46,12 @@ CASES = {
     "lookup_many": lambda e, a, b: e.lookup_many(torch.arange(32).view(2, 16) * 7, _low(e, a), 4, BITS),
     "sigmoid": lambda e, a, b: e.function("sigmoid", _low(e, a), F16, F16),
     "matmul": lambda e, a, b: e.matmul(Operand(a, BITS), Operand(_turned(b), BITS), BITS),
+    "shifted matmul": lambda e, a, b: e.shifted_product(
+        "matmul", Operand(a, BITS), Operand(_turned(b), BITS), BITS, Shift(3, nearest=True)
+    ),
+    "shifted matmul and bias": lambda e, a, b: e.shifted_product(
+        "matmul", Operand(a, BITS), Operand(_turned(b), BITS), BITS, Shift(3), tuple(c[0, :2] for c in a)
+    ),
     "conv2d": lambda e, a, b: e.conv2d(
         Operand(_image(a), BITS), Operand(_image(b), BITS), Window(padding=(1, 1)), BITS
     ),
@@ -89,7 +95,7 @@ def test_joined_calls_give_what_single_calls_give(name, engine):
     generator = torch.Generator().manual_seed(3)
     with ENGINES[engine]() as session:
         base = session.engine
-        shapes = [(2, 3), (2, 3)] if name in ("matmul",) else [(2, 3), (4, 3)]
+        shapes = [(2, 3), (2, 3)] if "matmul" in name else [(2, 3), (4, 3)]
         if name in ("select_sum", "inner"):
             shapes = [(2, 3), (2, 5)]
         values = [torch.randint(-9, 10, (2, *shape), generator=generator) for shape in shapes]
@@ -103,7 +109,7 @@ def test_joined_calls_give_what_single_calls_give(name, engine):
         for alone, together in zip(apart, joined, strict=True):
             assert len(alone) > 0
             for x, y in zip(alone, _tensors(base, together, bits), strict=True):
-                slack = int(engine == "threepc faithful" and name in ("truncate", "sigmoid"))
+                slack = int(engine == "threepc faithful" and ("matmul" in name or name in ("truncate", "sigmoid")))
                 assert x.shape == y.shape and (x.long() - y.long()).abs().max() <= slack * 4
 
 

@@ -15,7 +15,7 @@ from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
 from privml.engines.plain.engine import PlainEngine
 from privml.engines.ring import wrap
-from privml.engines.shares import Window
+from privml.engines.shares import Promise, Shift, Window
 from privml.engines.twopc import backend as twopc
 from privml.engines.twopc.linear import TRANSFERS, WIDE, ByTransfers, Linear, by_transfers
 from privml.engines.twopc.wide import WideProduct, by_ciphertexts, form_of
@@ -137,6 +137,63 @@ def test_transfers_make_the_same_and_are_told(rng, linear):
         other.close()
 
 
+# of factors by owner, their shapes and whether there is an addend
+SHIFTED = [
+    (SHAPES[1], (None, None), False),
+    (SHAPES[0], (None, None), True),
+    (((40, 30), (30, 50)), (None, 0), True),
+    (((40, 30), (30, 50)), (1, 0), False),
+    (((64, 100), (100, 120)), (None, None), False),  # both parties encrypt
+]
+
+
+@pytest.mark.parametrize("nearest", [False, True])
+@pytest.mark.parametrize("reduces", [False, True])
+@pytest.mark.parametrize("bits, shift", [(8, 1), (8, 7), (21, 9), (37, 20), (63, 12), (64, 12)])
+@pytest.mark.parametrize("case", SHIFTED, ids=str)
+def test_products_are_divided_exactly(engine, rng, case, bits, shift, reduces, nearest):
+    shapes, owners, adds = case
+    widths = [bits if owner is None else min(9, bits) for owner in owners]
+    values = [random_ring(rng, shape, width) for shape, width in zip(shapes, widths, strict=True)]
+    a, b = (operand(engine, rng, *each) for each in zip(values, widths, owners, strict=True))
+    addend, of_addend = None, None
+    if adds:  # one number for each column
+        of_addend = random_ring(rng, shapes[1][-1:], bits)
+        addend = operand(engine, rng, of_addend, bits).share
+    how = Shift(shift, reduces=reduces, nearest=nearest)
+    got, made = notes(engine, lambda: engine.shifted_product("matmul", a, b, bits, how, addend))
+    left, right = (Operand((v,), width) for v, width in zip(values, widths, strict=True))
+    want = PLAIN.shifted_product("matmul", left, right, bits, how, None if of_addend is None else (of_addend,))[0]
+    assert torch.equal(engine.reveal(got, bits - shift * reduces), want) and made == {WIDE: 1}
+
+
+@pytest.mark.parametrize(
+    "promise", [Promise(bound=1 << 18), Promise(nonnegative=True), Promise(True, 1 << 18)], ids=str
+)
+@pytest.mark.parametrize("nearest", [False, True])
+def test_products_of_which_something_is_proved_are_divided_exactly(engine, rng, promise, nearest):
+    x, y = random_ring(rng, (5, 7), 8), random_ring(rng, (7, 3), 8)
+    if promise.nonnegative:
+        x, y = x.abs(), y.abs()
+    how = Shift(9, promise, nearest=nearest)
+    a, b = operand(engine, rng, x, 21), operand(engine, rng, y, 21)
+    got = engine.reveal(engine.shifted_product("matmul", a, b, 21, how), 21)
+    assert torch.equal(got, (x @ y + (256 if nearest else 0)) >> 9)
+
+
+def test_a_truncation_that_drops_the_noise_too_saves_a_message():
+    a, b = (Operand((torch.zeros(4, 32, 32, dtype=torch.int64),), 20) for _ in range(2))
+    depths = []
+    for fused in (True, False):
+        meter = twopc.meter(0, OtChoice("ideal"), 1, True, Linear("lattice"))
+        if fused:
+            meter.shifted_product("matmul", a, b, 20, Shift(8))
+        else:
+            meter.truncate(meter.matmul(a, b, 20), 20, 8)
+        depths.append(meter.counters()["online"]["depth"])
+    assert depths[0] < depths[1]
+
+
 @pytest.mark.parametrize("provider", ["ideal", "softspoken"])
 def test_the_meter_books_what_crosses_the_wire(rng, provider):
     ot, linear = OtChoice(provider), Linear("lattice")
@@ -146,6 +203,8 @@ def test_the_meter_books_what_crosses_the_wire(rng, provider):
             x, y = random_ring(rng, left, 32), random_ring(rng, right, 32)
             engine.matmul(operand(engine, rng, x, 32), operand(engine, rng, y, 32), 32)
             meter.matmul(Operand((torch.zeros_like(x),), 32), Operand((torch.zeros_like(y),), 32), 32)
+            engine.shifted_product("matmul", *(operand(engine, rng, v, 32) for v in (x, y)), 32, Shift(9))
+            meter.shifted_product("matmul", *(Operand((torch.zeros_like(v),), 32) for v in (x, y)), 32, Shift(9))
             got, want = engine.counters(), meter.counters()
             for phase in ("preprocess", "online"):
                 assert {**got[phase], "seconds": 0} == {**want[phase], "seconds": 0}

@@ -62,6 +62,7 @@ crypto::Block tag_of(const WideSession& session, const WideProduct& product, con
   };
   const auto& [rows, inner, columns] = product.shape;
   append({product.batch, rows, inner, columns, product.ell});
+  if (product.keeps_last_bit) append({1});
   for (const int owner : {0, 1}) {
     const WideSide& side = plan.sides[owner];
     const auto& [made, generation, products, levels] = before[owner];
@@ -298,9 +299,38 @@ RoundedShares read_answers(ot::Party& party, WideSession& session, const WidePro
   return share;
 }
 
+int result_bits(const WideProduct& product) {
+  return product.ell + (product.keeps_last_bit ? 1 : 0);
+}
+
+// The sum of all sides' terms as the product has its results. If that keeps a last bit, the first
+// side's stays where it is.
+void join_sides(ot::Party& party, const WideProduct& product,
+                const std::array<RoundedShares, 2>& shares, std::span<u64> out) {
+  std::ranges::fill(out, u64{0});
+  WipedVector<u64> high;
+  std::vector<u8> last;
+  bool kept = product.keeps_last_bit;
+  for (const RoundedShares& share : shares) {
+    if (kept && !share.high.empty()) {
+      for (size_t i = 0; i < out.size(); ++i) out[i] = 2 * share.high[i] + share.last[i];
+      kept = false;
+      continue;
+    }
+    high.insert(high.end(), share.high.begin(), share.high.end());
+    last.insert(last.end(), share.last.begin(), share.last.end());
+  }
+  WipedVector<u64> terms(high.size());
+  drop_last_bit(party, high, last, product.ell, terms);
+  const int bits = result_bits(product);
+  for (size_t i = 0; i < terms.size(); ++i) out[i % out.size()] += terms[i] << (bits - product.ell);
+  for (u64& sum : out) sum &= low_mask(bits);
+}
+
 WidePlan plan_for(const WideSession& session, const WideProduct& product) {
   expect_fits(product.x, product.ell);
   expect_fits(product.y, product.ell);
+  expect(product.ell < 64 || !product.keeps_last_bit, "lattice: words hold up to 64 bits");
   auto plan = plan_wide(product, session.states);
   expect(plan.has_value(), "lattice: no parameters serve this product");
   return *std::move(plan);
@@ -333,26 +363,16 @@ void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& prod
   if (!mine.terms.empty()) shares[party.rank] = read_answers(party, session, product, mine);
   renew(session, plan);
 
-  WipedVector<u64> high;
-  std::vector<u8> last;
-  for (const RoundedShares& share : shares) {
-    high.insert(high.end(), share.high.begin(), share.high.end());
-    last.insert(last.end(), share.last.begin(), share.last.end());
-  }
-  WipedVector<u64> terms(high.size());
-  drop_last_bit(party, high, last, product.ell, terms);
-  std::ranges::fill(out, u64{0});
-  for (size_t i = 0; i < terms.size(); ++i) {
-    u64& sum = out[i % out.size()];
-    sum = (sum + terms[i]) & low_mask(product.ell);
-  }
+  join_sides(party, product, shares, out);
   if (!has_x || !has_y) return;
-  const std::vector<u64> left = ring_elements(x, held_format(product.x), product.ell);
+  std::vector<u64> left = ring_elements(x, held_format(product.x), product.ell);
   const std::vector<u64> right = ring_elements(y, held_format(product.y), product.ell);
+  if (product.keeps_last_bit)
+    for (u64& word : left) word *= 2;
   for (i64 b = 0; b < product.batch; ++b)
     add_product(std::span(left).subspan(b * rows * inner, rows * inner),
                 std::span(right).subspan(b * inner * columns, inner * columns), product.shape,
-                product.ell, out.subspan(b * rows * columns, rows * columns));
+                result_bits(product), out.subspan(b * rows * columns, rows * columns));
 }
 
 void cost_wide_matmul(ot::CostMeter& meter, WideSession& session, const WideProduct& product) {
@@ -369,6 +389,7 @@ void cost_wide_matmul(ot::CostMeter& meter, WideSession& session, const WideProd
     down[1 - owner] = side.answer_bytes;
     numbers += product.batch * product.shape.rows * product.shape.columns;
   }
+  if (product.keeps_last_bit) numbers -= product.batch * product.shape.rows * product.shape.columns;
   meter.exchange(up[0], up[1]);
   meter.exchange(down[0], down[1]);
   cost_drop_last_bit(meter, numbers, product.ell);

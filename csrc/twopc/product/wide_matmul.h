@@ -4,6 +4,9 @@
 //
 // Functionality  out = x y mod 2^ell as additive shares, exact, for a batch of products of one
 //                shape; ell is 1 to 64. Factors are shared or known to a party, as in matmul.h.
+//                If product.keeps_last_bit, for ell up to 63, out = 2 x y + e mod 2^(ell + 1) with
+//                e = 0 or 1, for a truncation that follows: whatever e is, floor((2 v + e) /
+//                2^(s + 1)) = floor(v / 2^s). e depends on noise, and so must not be opened.
 // Method         x y = x_0 y_0 + x_0 y_1 + x_1 y_0 + x_1 y_1, of which the middle terms need
 //                ciphertexts. In each, one party encrypts its share and the other one multiplies;
 //                the plan (wide_plan.h) says who. If one party encrypts for both terms, the masked
@@ -19,7 +22,8 @@
 // each
 //                party that encrypts, keys that are not there yet, uploads, and answers back, as
 //                the plan says; drop_last_bit of as many numbers as the result has, twice if both
-//                parties encrypt. Depth 3, the first product 4. Products of m x k and k x n take,
+//                parties encrypt, once less if the last bit is kept. Depth 3, or 2 if nothing is
+//                dropped; the first product one more. Products of m x k and k x n take,
 //                in bits: if both encrypt their shares of x, 2 m k upload_bits up and 2 m n (2 ell
 //                + 11) down; if one encrypts both factors, (m k + k n) upload_bits up and m n (3
 //                ell + 23) down; upload_bits is about 2 ell + 8.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "twopc/product/dense.h"
 #include "twopc/testing/parties.h"
@@ -41,6 +43,14 @@ Factors random_factors(const WideProduct& product, u64 seed = 1) {
           random_words(product.batch * inner * columns, product.y.bits, seed + 1)};
 }
 
+// The results; where a last bit is kept, which may be either, without it.
+Words results(const WideProduct& product, const Both<Words>& out) {
+  if (!product.keeps_last_bit) return reconstruct(out, product.ell);
+  Words values = reconstruct(out, product.ell + 1);
+  for (u64& value : values) value >>= 1;
+  return values;
+}
+
 // Products one after another in one session: exact, and of the costs that are predicted.
 void expect_products(const std::vector<WideProduct>& products, const std::vector<Factors>& factors,
                      const OtKind& ot = {}) {
@@ -54,13 +64,13 @@ void expect_products(const std::vector<WideProduct>& products, const std::vector
     WideSession session;
     session.threads = 1 + r;  // each party's own affair
     for (size_t i = 0; i < products.size(); ++i) {
-      const auto& [batch, shape, x, y, ell] = products[i];
-      outs[i][r].resize(batch * shape.rows * shape.columns);
+      const MatrixShape& shape = products[i].shape;
+      outs[i][r].resize(products[i].batch * shape.rows * shape.columns);
       wide_matmul(party, session, products[i], xs[i][r], ys[i][r], outs[i][r]);
     }
   });
   for (size_t i = 0; i < products.size(); ++i)
-    ASSERT_EQ(reconstruct(outs[i], products[i].ell),
+    ASSERT_EQ(results(products[i], outs[i]),
               expected_products(products[i], factors[i].x, factors[i].y))
         << i;
   expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
@@ -168,6 +178,63 @@ TEST(WideMatmul, EqualSharesWhereNoiseHasNoRoomToSpare) {
   EXPECT_EQ(reconstruct(out, ell), Words(16, expected));
 }
 
+WideProduct with_last_bit(WideProduct product) {
+  product.keeps_last_bit = true;
+  return product;
+}
+
+TEST(WideMatmul, EveryWidthWithTheLastBit) {
+  std::vector<WideProduct> products;
+  for (int ell = 1; ell <= 63; ++ell) products.push_back(with_last_bit(shared(1, {3, 5, 4}, ell)));
+  expect_products(products);
+}
+
+// Of shared factors that both parties encrypt, of those that one encrypts, and of owned ones.
+TEST(WideMatmul, EveryPlacementWithTheLastBit) {
+  WideProduct right = shared(1, {8, 9, 7}, 21), left = right, both = right;
+  right.y = {0, 7, true};
+  left.x = {1, 21, true};
+  both.x = {1, 9, false};
+  both.y = {0, 7, true};
+  std::vector<WideProduct> products;
+  for (const WideProduct& product :
+       {right, left, both, shared(4, {32, 32, 32}, 20), shared(1, {128, 768, 768}, 32)})
+    products.push_back(with_last_bit(product));
+  const auto sides = [](const WideProduct& product) {
+    const WidePlan plan = plan_wide(product, {}).value();
+    return !plan.sides[0].terms.empty() + !plan.sides[1].terms.empty();
+  };
+  EXPECT_EQ(sides(products[3]), 1);
+  EXPECT_EQ(sides(products[4]), 2);
+  expect_products(products);
+}
+
+// Both values of the last bit are met, and it is not that of a share.
+TEST(WideMatmul, TheLastBitIsOfNoise) {
+  const WideProduct product = with_last_bit(shared(1, {16, 64, 16}, 32));
+  Both<Words> out{Words(256), Words(256)};
+  const Words zeros(1024);
+  run_parties({}, [&](ot::Party& party) {
+    WideSession session;
+    wide_matmul(party, session, product, zeros, zeros, out[party.rank]);
+  });
+  const Words found = reconstruct(out, 33);
+  EXPECT_GT(std::ranges::count(found, u64{0}), 64);
+  EXPECT_EQ(std::ranges::count(found, u64{0}) + std::ranges::count(found, u64{1}), 256);
+}
+
+TEST(WideMatmul, TheLastBitTakesAMessageToDrop) {
+  ot::CostMeter dropped(ot::RcotCost{"ideal", 0, 1, i64{1} << 40}), kept = dropped;
+  WideSession one, other;
+  const WideProduct product = shared(4, {32, 32, 32}, 20);
+  cost_wide_matmul(dropped, one, product);
+  cost_wide_matmul(kept, other, with_last_bit(product));
+  EXPECT_EQ(std::ranges::max(dropped.depth), std::ranges::max(kept.depth) + 1);
+  EXPECT_LT(kept.bytes[0] + kept.bytes[1], dropped.bytes[0] + dropped.bytes[1]);
+  EXPECT_THROW(cost_wide_matmul(kept, other, with_last_bit(shared(1, {2, 2, 2}, 64))),
+               InvalidArgument);
+}
+
 TEST(WideMatmul, OtherTransfers) {
   expect_products({shared(2, {5, 9, 7}, 44), shared(2, {5, 9, 7}, 44)}, OtKind{false, 4});
 }
@@ -273,7 +340,7 @@ TEST(WideMatmul, RefusesWhatNoPlanServes) {
 }
 
 TEST(WideMatmul, PartiesThatDisagreeFindOut) {
-  for (const int difference : {0, 1, 2, 3}) {
+  for (const int difference : {0, 1, 2, 3, 4}) {
     int refused = 0;
     try {
       run_parties({}, [&](ot::Party& party) {
@@ -284,6 +351,7 @@ TEST(WideMatmul, PartiesThatDisagreeFindOut) {
         wide_matmul(party, session, product, x, y, out);
         if (party.rank == 1) {
           if (difference == 0) product.ell = product.x.bits = product.y.bits = 31;
+          if (difference == 4) product.keeps_last_bit = true;
           if (difference == 1) product.shape = {3, 2, 3};
           if (difference == 2)
             for (auto& states : session.states)

@@ -119,9 +119,9 @@ std::optional<WidePlan> plan_of(const WideProduct& product, const std::vector<Cr
   return plan;
 }
 
-// `dropped`: bytes of dropping the last bits of one side's results.
-i64 weight_of(const WidePlan& plan, i64 dropped) {
-  i64 sum = 0;
+// `dropped`: bytes of dropping the last bits of one side's results; `kept`: of one side they stay.
+i64 weight_of(const WidePlan& plan, i64 dropped, bool kept) {
+  i64 sum = kept ? -dropped : 0;
   for (const WideSide& side : plan.sides)
     if (!side.terms.empty()) sum += weight_of(side) + dropped;
   return sum;
@@ -146,7 +146,7 @@ std::optional<WidePlan> plan_wide(const WideProduct& product,
   unsigned best_owners = 0;
   for (unsigned owners = 0; owners < 1U << crosses.size(); ++owners) {
     auto plan = plan_of(product, crosses, owners, {});
-    const i64 weight = plan ? weight_of(*plan, dropped) : 0;
+    const i64 weight = plan ? weight_of(*plan, dropped, product.keeps_last_bit) : 0;
     if (!plan || (best && weight >= fewest)) continue;
     best = std::move(plan);
     fewest = weight;

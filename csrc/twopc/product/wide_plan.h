@@ -18,6 +18,7 @@ struct WideProduct {
   MatrixShape shape;
   Operand x, y;
   int ell = 64;
+  bool keeps_last_bit = false;  // the result has one bit more, in which noise is; see wide_matmul.h
 };
 
 // The product of one party's share of a factor, which that party encrypts, with the other party's

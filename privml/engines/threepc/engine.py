@@ -56,7 +56,7 @@ class ThreePartyEngine(SharedEngine):
         self.party, self.rank, self.truncation = party, party.rank, truncation
         self.counts_only = party.counts_only
         self.floors = truncation == "exact"
-        self.shifts_products = not self.floors
+        self.shifts_products = frozenset() if self.floors else frozenset(opening.BILINEAR)
         self.opened_together = frozenset(opening.BEGINNINGS) | (
             set() if self.floors else {"truncate", "shifted_product"}
         )
@@ -247,7 +247,7 @@ class ThreePartyEngine(SharedEngine):
         addend: Share | None = None,
         window: Window | None = None,
     ) -> products.Opening:
-        party, (count, promise, reduces) = self.party, shift
+        party, count, promise, reduces = self.party, shift.count, shift.promise, shift.reduces
         parts, shape = opening.product_parts(party, name, *self._factors(a, b, bits), window, bits)
         parts = scaled.added(party, parts, addend)
         if reduces:

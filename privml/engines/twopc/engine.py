@@ -17,7 +17,7 @@ from privml.engines.formulas import Formula
 from privml.engines.owned import SharedEngine
 from privml.engines.pads import masked, masked_bits
 from privml.engines.shape_tensor import ShapeTensor, zeros
-from privml.engines.shares import NO_PROMISE, Promise, Window
+from privml.engines.shares import NO_PROMISE, Promise, Shift, Window
 from privml.engines.twopc import products
 from privml.engines.twopc.linear import BY_TRANSFERS, Form, Lane, Linear, Places, Record
 from privml.engines.twopc.operands import SHARED, array, call, tensor
@@ -183,10 +183,34 @@ class TwoPartyEngine(SharedEngine):
         return products.multiply_rows(self, a, b, out_bits)
 
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
-        return products.matmul(self, a, b, out_bits)
+        return products.matmul_with_noise(self, a, b, out_bits, False)[0]
 
     def conv2d(self, x: Operand, w: Operand, window: Window, out_bits: int) -> Share:
         return products.conv2d(self, x, w, window, out_bits)
+
+    @property
+    def shifts_products(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset() if self.linear.mode == "ot" else frozenset({"matmul"})
+
+    def shifted_product(
+        self,
+        name: str,
+        a: Operand,
+        b: Operand,
+        bits: int,
+        shift: Shift,
+        addend: Share | None = None,
+        window: Window | None = None,
+    ) -> Share:
+        if name != "matmul" or bits == 64:
+            return super().shifted_product(name, a, b, bits, shift, addend, window)
+        product, more = products.matmul_with_noise(self, a, b, bits, True)
+        if addend is not None:
+            product = (product[0] + (addend[0] << more),)
+        nonnegative, bound = shift.promise
+        promise = Promise(nonnegative, None if bound is None else bound << more)
+        # With e = 0 or 1, floor((2 v + e) / 2^(s + 1)) is floor(v / 2^s), and that of 2 v + e + 2^s rounds v / 2^s.
+        return self.shifted(product, bits + more, shift._replace(count=shift.count + more, promise=promise))
 
     # ---- width and scale
     def truncate(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE, nearest: bool = False) -> Share:

@@ -475,8 +475,8 @@ class Record:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A product with weights of party 0 in a query: where it is made (see ``Places``), in which layer, how transfers
-    would make it and the others of one convolution together (``parts``), and the weights [inner, columns] at party 0;
-    or a whole convolution (see ``convolutions``), with its kernel."""
+    would make it and the others of one convolution together (``parts``), the weights [inner, columns] at party 0, and
+    whether noise may stay (see ``WideProduct``); or a whole convolution (see ``convolutions``), with its kernel."""
 
     place: str
     layer: str
@@ -484,3 +484,4 @@ class Wanted:
     otherwise: ByTransfers
     parts: int = 1
     weights: np.ndarray | None = field(default=None, repr=False, compare=False)
+    noisy: bool = False

@@ -89,11 +89,12 @@ def multiply_rows(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int)
     return call(engine.session, "multiply_rows", array(a.share), factor(a), array(b.share), b.bits, out_bits)
 
 
-def matmul(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Share:
-    """[..., n, k] by [..., k, m] with equal leading dimensions, mod 2^out_bits; ValueError for other shapes."""
+def matmul_with_noise(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, noisy: bool) -> tuple[Share, int]:
+    """[..., n, k] by [..., k, m] with equal leading dimensions, mod 2^out_bits, and 0; or, if it may be ``noisy`` and
+    that saves messages, twice that or one more, mod 2^(out_bits + 1), and 1. ValueError for other shapes."""
     x, y = a.share[0], b.share[0]
     if a.owner is not None and a.owner == b.owner:
-        return (ring.matmul(known(a), known(b), out_bits),)
+        return (ring.matmul(known(a), known(b), out_bits),), 0
     a, b = uniform(engine, a, out_bits), uniform(engine, b, out_bits)
     *batch, rows, inner = x.shape
     columns = y.shape[-1]
@@ -105,19 +106,19 @@ def matmul(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Sha
     if not batch:
         otherwise = ByTransfers("matmul", (tuple(x.shape), left[1]), (tuple(y.shape), right[1]), shape)
         shared = a.owner is None and b.owner is None
-        made = (multiplied if shared else with_weights)(engine, a, b, out_bits, otherwise)
-        return call(engine.session, "matmul", *left, *right, *shape) if made is None else made
+        made = (multiplied if shared else with_weights)(engine, a, b, out_bits, otherwise, noisy)
+        return (call(engine.session, "matmul", *left, *right, *shape), 0) if made is None else made
     # Of transfers a batch of products is one convolution with a group for each of them.
     count = int(np.prod(batch))
     shapes = [1, count * inner, columns, 1], [count * rows, inner, 1, 1]
     settings = *shapes, [1, 1], [0, 0, 0, 0], [1, 1], count, out_bits
     sizes = tuple(map(tuple, shapes))
     otherwise = ByTransfers("conv2d", (sizes[0], right[1]), (sizes[1], left[1]), _hashable(settings))
-    made = multiplied(engine, a, b, out_bits, otherwise)
+    made = multiplied(engine, a, b, out_bits, otherwise, noisy)
     if made is not None:
         return made
     out = call(engine.session, "conv2d", *right, *left, *settings)
-    return (out[0].reshape(*batch, rows, columns),)
+    return (out[0].reshape(*batch, rows, columns),), 0
 
 
 def _hashable(settings: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -20,15 +20,17 @@ if TYPE_CHECKING:
     from privml.engines.twopc.engine import TwoPartyEngine
 
 
-def multiplied(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, otherwise: ByTransfers) -> Share | None:
-    """a [..., n, k] times b [..., k, m] with equal leading dimensions; None where transfers make it, as ``otherwise``
-    says. Shared factors are of out_bits."""
+def multiplied(
+    engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, otherwise: ByTransfers, noisy: bool
+) -> tuple[Share, int] | None:
+    """a [..., n, k] times b [..., k, m] with equal leading dimensions, as ``products.matmul_with_noise`` gives it; None
+    where transfers make it, as ``otherwise`` says. Shared factors are of out_bits."""
     *batch, rows, inner = a.share[0].shape
     sizes = prod(batch), rows, inner, b.share[0].shape[-1]
-    product = WideProduct(*sizes, out_bits, owned_format(a), owned_format(b))
+    product = WideProduct(*sizes, out_bits, owned_format(a), owned_format(b), noisy)
     if not _by_ciphertexts(engine, product, otherwise):
         return None
-    return (multiply(engine, product, a, b).reshape(*batch, rows, sizes[-1]),)
+    return (multiply(engine, product, a, b).reshape(*batch, rows, sizes[-1]),), int(noisy)
 
 
 def convolved(

@@ -58,20 +58,23 @@ MOST_PIXELS = 4096
 MOST_GROUPS = 8
 
 
-def with_weights(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, otherwise: ByTransfers) -> Share | None:
-    """a [n, k] times b [k, m], of which one party knows one; None where transfers make it, as ``otherwise`` says.
-    Shared factors are of out_bits."""
+def with_weights(
+    engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, otherwise: ByTransfers, noisy: bool
+) -> tuple[Share, int] | None:
+    """a [n, k] times b [k, m], of which one party knows one, as ``products.matmul_with_noise`` gives it; None where
+    transfers make it, as ``otherwise`` says. Shared factors are of out_bits."""
     place = engine.place.next()
-    turned = _left_are_weights(engine, a, b, out_bits, place, otherwise)
+    turned = _left_are_weights(engine, a, b, out_bits, place, otherwise, noisy)
     pair = _turned(a, b) if turned else (a, b)  # the transposed product has the weights on the right
-    out = _products(engine, [pair], out_bits, [place], otherwise)
-    if out is None:
+    made = _products(engine, [pair], out_bits, [place], otherwise, noisy)
+    if made is None:
         return None
-    return (out[0][0].t(),) if turned else out[0]
+    (out,), more = made
+    return ((out[0].t(),) if turned else out), more
 
 
 def _left_are_weights(
-    engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, place: str, otherwise: ByTransfers
+    engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, place: str, otherwise: ByTransfers, noisy: bool
 ) -> bool:
     """Of two factors that different parties know, those of party 0 are the weights where they are prepared or may be,
     or their halves may be kept; elsewhere those with which ciphertexts cost least, for the other factor is encrypted.
@@ -86,7 +89,7 @@ def _left_are_weights(
         return fitting[0] if fitting else first
 
     def weight(left: bool) -> float:
-        kept, further = _kept(engine, choices[left], [place])
+        kept, further = _kept(engine, choices[left], [place], noisy)
         return at_once(choices[left], 1, engine.transfers, linear, otherwise, kept, further)[1].weight(linear)
 
     return min(fitting, key=weight)
@@ -115,9 +118,10 @@ def convolved(
         patches = tuple(patches_of(c[:, group * inner : (group + 1) * inner], kernel, size, window) for c in x.share)
         columns = tuple(c[group * each : (group + 1) * each].reshape(each, -1).t() for c in w.share)
         pairs.append((replace(x, share=patches), replace(w, share=columns)))
-    out = _products(engine, pairs, out_bits, [engine.place.next() for _ in pairs], otherwise)
-    if out is None:
+    made = _products(engine, pairs, out_bits, [engine.place.next() for _ in pairs], otherwise, False)
+    if made is None:
         return None
+    out = made[0]
     return (torch.cat([part[0].reshape(count, *size, each) for part in out], 3).permute(0, 3, 1, 2),)
 
 
@@ -159,30 +163,34 @@ def _products(
     out_bits: int,
     places: Sequence[str],
     otherwise: ByTransfers,
-) -> list[Share] | None:
-    """The products of all pairs x [n, k], weights [k, m], which are of one shape, each at its place; None where
-    transfers make them."""
+    noisy: bool,
+) -> tuple[list[Share], int] | None:
+    """The products of all pairs x [n, k], weights [k, m], which are of one shape, each at its place, as
+    ``products.matmul_with_noise`` gives them; None where transfers make them."""
     product = product_of(*pairs[0], out_bits)
     if engine.record.wanted is not None and product.owner == WEIGHTS_OWNER:
         engine.record.wanted += [
-            Wanted(place, current_node().name, product, otherwise, len(pairs), _clear(engine, weights))
+            Wanted(place, current_node().name, product, otherwise, len(pairs), _clear(engine, weights), noisy)
             for place, (_, weights) in zip(places, pairs, strict=True)
         ]
-    kept, further = _kept(engine, product, places)
+    kept, further = _kept(engine, product, places, noisy)
     form = form_of(product, places, engine.transfers, engine.linear, otherwise, kept, further)
     engine.note(form)
     if form.name == TRANSFERS:
         return None
     if form.name == WIDE:
         stacked = (_stacked(each) for each in zip(*pairs, strict=True))
-        return [(out,) for out in wide.multiply(engine, of_weights(product, len(pairs)), *stacked)]
-    return [_product(engine, form, product, place, *pair) for place, pair in zip(places, pairs, strict=True)]
+        out = wide.multiply(engine, of_weights(product, len(pairs), noisy), *stacked)
+        return [(one,) for one in out], int(noisy)
+    return [_product(engine, form, product, place, *pair) for place, pair in zip(places, pairs, strict=True)], 0
 
 
-def _kept(engine: TwoPartyEngine, product: Product, places: Sequence[str]) -> tuple[Kept, list[tuple[Form, Predicted]]]:
+def _kept(
+    engine: TwoPartyEngine, product: Product, places: Sequence[str], noisy: bool
+) -> tuple[Kept, list[tuple[Form, Predicted]]]:
     """What the session has kept for such a product at each place, and the further forms of ciphertexts for them."""
     kept = Kept(engine.record.halves.keys() >= set(places), engine.products.kinds(product.owner))
-    return kept, candidates(of_weights(product, len(places)), engine.transfers, engine.linear)
+    return kept, candidates(of_weights(product, len(places), noisy), engine.transfers, engine.linear)
 
 
 def _product(engine: TwoPartyEngine, form: Form, product: Product, place: str, x: Operand, weights: Operand) -> Share:

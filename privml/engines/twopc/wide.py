@@ -46,7 +46,7 @@ _KEYS_SERVE = 8
 @dataclass(frozen=True, slots=True)
 class WideProduct:
     """``batch`` products x [rows, inner] times y [inner, columns] mod 2^bits; formats as operands (owner, bits,
-    signed), owner -1 for shared factors, which have ``bits``."""
+    signed), owner -1 for shared factors, which have ``bits``; ``noisy``: of one bit more, in which noise is."""
 
     batch: int
     rows: int
@@ -55,22 +55,24 @@ class WideProduct:
     bits: int
     x_format: tuple[int, int, bool]
     y_format: tuple[int, int, bool]
+    noisy: bool = False
 
     @property
     def sizes(self) -> tuple[int, int, int, int]:
         return self.batch, self.rows, self.inner, self.columns
 
 
-def of_weights(product: Product, count: int) -> WideProduct:
+def of_weights(product: Product, count: int, noisy: bool = False) -> WideProduct:
     """``count`` products with weights that one party knows."""
     sizes = count, product.rows, product.inner, product.columns
-    return WideProduct(*sizes, product.bits, product.x_format, product.weight_format)
+    return WideProduct(*sizes, product.bits, product.x_format, product.weight_format, noisy)
 
 
 def multiply(engine: TwoPartyEngine, product: WideProduct, a: Operand, b: Operand) -> torch.Tensor:
     """a [batch, rows, inner] times b [batch, inner, columns], of which shared ones have ``bits``."""
     factors = owned_array(a, engine.rank), product.x_format, owned_array(b, engine.rank), product.y_format
-    out = _core.twopc.wide_matmul(engine.session, engine.products.wide, *factors, product.sizes, product.bits)
+    settings = product.sizes, product.bits, product.noisy
+    out = _core.twopc.wide_matmul(engine.session, engine.products.wide, *factors, *settings)
     return tensor(engine.session, out)
 
 
@@ -100,7 +102,7 @@ def form_of(product: WideProduct, ot: tuple[str, int, str], linear: Linear, othe
 def plan_of(product: WideProduct) -> Mapping[str, Any] | None:
     """Of a first product in a session."""
     keys = _core.twopc.WideKeys()
-    return _core.twopc.wide_plan(keys, product.sizes, product.x_format, product.y_format, product.bits)
+    return _core.twopc.wide_plan(keys, product.sizes, product.x_format, product.y_format, product.bits, product.noisy)
 
 
 @lru_cache(maxsize=4096)
@@ -120,7 +122,7 @@ def by_ciphertexts(product: WideProduct, ot: tuple[str, int, str], linear: Linea
         x = zeros((product.batch, product.rows, product.inner), product.x_format)
         y = zeros((product.batch, product.inner, product.columns), product.y_format)
         factors = x, product.x_format, y, product.y_format
-        _core.twopc.wide_matmul(one, keys, *factors, product.sizes, product.bits)
+        _core.twopc.wide_matmul(one, keys, *factors, product.sizes, product.bits, product.noisy)
         found.append(predicted(one, ot, linear, computing))
     first, further = found
     return Predicted(
