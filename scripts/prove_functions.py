@@ -55,6 +55,7 @@ ROWS = [
     Row("sigmoid", lambda x: 1 / (1 + gmpy2.exp(-x)), every, range(8, 15), range(8, 15), 1),
     Row("tanh", gmpy2.tanh, every, range(8, 15), range(8, 15), 1),
     Row("rsqrt_significant", gmpy2.rec_sqrt, lambda x: x > 0, range(4, 14), range(4, 14), 1.1),
+    Row("rsqrt_significant_14", gmpy2.rec_sqrt, lambda x: x > 0, range(4, 14), range(4, 14), 1.5),
     Row("rsqrt", gmpy2.rec_sqrt, lambda x: x > 0, range(4, 14), range(4, 14), 1.1),
     Row("sqrt", gmpy2.sqrt, lambda x: x >= 0, range(4, 14), range(4, 14), 1),
     Row("log", gmpy2.log, lambda x: x > 0, range(8, 15), range(8, 15), 1),

@@ -24,6 +24,7 @@ __all__: list[str] = [
     "clear_reciprocal1p",
     "clear_rsqrt",
     "clear_rsqrt_significant",
+    "clear_rsqrt_significant_14",
     "clear_sigmoid",
     "clear_silu",
     "clear_sin",
@@ -47,6 +48,7 @@ __all__: list[str] = [
     "reciprocal1p",
     "rsqrt",
     "rsqrt_significant",
+    "rsqrt_significant_14",
     "sigmoid",
     "silu",
     "sin",
@@ -152,6 +154,13 @@ def clear_rsqrt_significant(
 ) -> numpy.typing.NDArray[numpy.int64]:
     """
     1 / sqrt(x) for x > 0, 20 bits of it; signed words to signed words, as the protocol computes it
+    """
+
+def clear_rsqrt_significant_14(
+    x: numpy.ndarray, in_bits: int, in_scale: int, out_bits: int, out_scale: int
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    1 / sqrt(x) for x > 0, 14 bits of it; signed words to signed words, as the protocol computes it
     """
 
 def clear_sigmoid(
@@ -309,6 +318,13 @@ def rsqrt_significant(
 ) -> numpy.typing.NDArray[numpy.int64]:
     """
     1 / sqrt(x) for x > 0, 20 bits of it; shares in Z_2^in_bits to shares in Z_2^out_bits
+    """
+
+def rsqrt_significant_14(
+    session: privml._core.TwoPartySession, x: numpy.ndarray, in_bits: int, in_scale: int, out_bits: int, out_scale: int
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    1 / sqrt(x) for x > 0, 14 bits of it; shares in Z_2^in_bits to shares in Z_2^out_bits
     """
 
 def sigmoid(

@@ -16,7 +16,8 @@ FUNCTIONS = {
 # Other forms of some of them, which engines that do not stay wide have (see ``Numerics.exp``).
 FORMS = {
     "exp_negative_spline": "x <= 0", "exp_negative_exact": "x <= 0", "exp_negative_product": "x <= 0",
-    "sin_product": "all", "cos_product": "all", "rsqrt_significant": "x > 0", "reciprocal1p": "x >= 0",
+    "sin_product": "all", "cos_product": "all", "rsqrt_significant": "x > 0",
+    "rsqrt_significant_14": "x > 0", "reciprocal1p": "x >= 0",
 }  # fmt: skip
 
 # Operations on floats: of two values or one, correctly rounded; comparisons of two, which give Boolean shares;

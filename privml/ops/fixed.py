@@ -60,7 +60,8 @@ _COMPARED = 1 << WIDEST
 UNBOUNDED_SCALE = 20
 # Functions whose values are never negative, those that stay below a bound, and those that grow with their arguments.
 _NONNEGATIVE = {
-    "exp_negative", *_WIDE, "exp", "sigmoid", "reciprocal", "reciprocal1p", "rsqrt", "rsqrt_significant", "sqrt",
+    "exp_negative", *_WIDE, "exp", "sigmoid", "reciprocal", "reciprocal1p", "rsqrt", "rsqrt_significant",
+    "rsqrt_significant_14", "sqrt",
 }  # fmt: skip
 _BOUNDS = {"exp_negative": 1, "sigmoid": 1, "tanh": 1, "erf": 1, "sin": 1, "cos": 1, "log": 32, "reciprocal1p": 1}
 _BOUNDS |= dict.fromkeys(_WIDE, 1)

@@ -81,6 +81,16 @@ def _root_scale(scale: int, eps: float) -> int:
     return WIDEST - 2 - max(math.ceil(-0.5 * math.log2(smallest)), 0)
 
 
+def _inverse_root(count: int, scale: int, whole_root: bool) -> str:
+    """The function for the inverse root of a mean square of ``count`` numbers, by which they are divided at ``scale``.
+    A quotient is at most sqrt(count): the function's relative error, 2^-20, takes at most a quarter of its unit; or
+    2^-14, 0.18 of it, without ``whole_root``, for gradients take the inverse root."""
+    places = scale + 0.5 * math.log2(max(count, 1))
+    if not whole_root and places + 2.5 <= 14:
+        return "rsqrt_significant_14"
+    return "rsqrt_significant" if places + 2 <= 20 else "rsqrt"
+
+
 def divided_by_deviation(
     x: SecretTensor,
     dims: list[int],
@@ -102,10 +112,7 @@ def divided_by_deviation(
             square = claimed(square, of_interval(square.format, 0, most))
     shift = max(eps, 2.0**-square.format.scale)
     raised = shifted(square, shift)
-    # The result is at most sqrt(count), as below: 2^-20 of it stays below half a unit.
-    # The inverse root, which gradients take, is off by 2^-20 of itself.
-    enough = not engine_of(square).stays_wide and scale + 0.5 * math.log2(max(count, 1)) + 2 <= 20
-    name = "rsqrt_significant" if enough else "rsqrt"
+    name = "rsqrt" if engine_of(square).stays_wide else _inverse_root(count, scale, whole_root)
     root_scale = _root_scale(square.format.scale, shift)
     needed = root_scale
     if not whole_root and not engine_of(square).stays_wide:  # an eighth of a unit for the largest number

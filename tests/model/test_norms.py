@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Layer and group norms on secrets: the same on plain and twopc for any values, and what they send."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -10,6 +12,8 @@ from privml.context import Session
 from privml.engines.correlations import OtChoice
 from privml.errors import OverflowDetected
 from privml.formats import Numerics
+from privml.ops.fixed import real
+from privml.ops.moments import divided_by_deviation
 from privml.session.ledger import Snapshot
 from privml.spec import SessionSpec
 
@@ -85,6 +89,27 @@ def test_norms_of_values_whose_bound_only_a_wider_ring_shows():
     found = results("plain", norm, x, 64, 16)
     assert torch.equal(found, results("twopc", norm, x, 64, 16))
     assert (found - norm(x * 1.5)).abs().max() < 0.01
+
+
+@pytest.mark.parametrize("count", [16, 100, 128, 512, 2000])
+@pytest.mark.parametrize("size", [1.0, 5.0, 30.0])
+def test_quotients_of_programs_err_by_less_than_a_unit(count, size):
+    """For inverse roots of any number of significant bits, of numbers of which one or all make up the deviation."""
+    scale, unit = 8, 2.0**-8
+    torch.manual_seed(count)
+    x = torch.cat([torch.randn(300, count), torch.rand(300, count) - 0.5, torch.full((300, count), 0.0)]) * size
+    x[600:, 0] = torch.linspace(1, 31, 300) * size * math.sqrt(count) / 32
+    x = (x / unit).round() * unit
+    found = {}
+    for engine in ("plain", "twopc") if size == 5 else ("plain",):
+        with privml.local(engine, bits=32, scale=scale), torch.no_grad():
+            shared = real(privml.share(x, 0))
+            quotient, _ = divided_by_deviation(shared, [1], count, 1e-5, scale, None, False)
+            found[engine] = privml.reveal(quotient).double()
+    square = x.double().square().mean(1, keepdim=True)
+    errors = (found["plain"] - x / (square + 1e-5).sqrt()).abs()
+    assert errors[(square > 0.5).expand_as(errors)].max() < unit
+    assert all(torch.equal(each, found["plain"]) for each in found.values())
 
 
 def test_bytes_and_depth():

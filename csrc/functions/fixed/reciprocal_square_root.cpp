@@ -23,7 +23,9 @@ struct Root {
   int significant = 64;  // bits of a result that count
 };
 constexpr Root kRsqrt{"rsqrt", Series::rsqrt, true};
-constexpr Root kSignificantRsqrt{"rsqrt_significant", Series::rsqrt, true, kSignificantBits};
+template <int significant>
+constexpr Root kSignificantRsqrt{significant == 14 ? "rsqrt_significant_14" : "rsqrt_significant",
+                                 Series::rsqrt, true, significant};
 constexpr Root kSqrt{"sqrt", Series::sqrt, false};
 
 // The function at (1 + t) * 2^parity, t of scale 48, at scale 56.
@@ -212,15 +214,27 @@ void clear_rsqrt(std::span<const i64> x, FixedFormat in, FixedFormat out, std::s
   clear(kRsqrt, x, in, out, y);
 }
 
+template <int significant>
 functions::RingShares rsqrt_significant(functions::Evaluator& evaluator,
                                         const functions::RingShares& x, FixedFormat in,
                                         FixedFormat out) {
-  return root(evaluator, kSignificantRsqrt, x, in, out);
+  return root(evaluator, kSignificantRsqrt<significant>, x, in, out);
 }
+template <int significant>
 void clear_rsqrt_significant(std::span<const i64> x, FixedFormat in, FixedFormat out,
                              std::span<i64> y) {
-  clear(kSignificantRsqrt, x, in, out, y);
+  clear(kSignificantRsqrt<significant>, x, in, out, y);
 }
+template functions::RingShares rsqrt_significant<14>(functions::Evaluator&,
+                                                     const functions::RingShares&, FixedFormat,
+                                                     FixedFormat);
+template functions::RingShares rsqrt_significant<20>(functions::Evaluator&,
+                                                     const functions::RingShares&, FixedFormat,
+                                                     FixedFormat);
+template void clear_rsqrt_significant<14>(std::span<const i64>, FixedFormat, FixedFormat,
+                                          std::span<i64>);
+template void clear_rsqrt_significant<20>(std::span<const i64>, FixedFormat, FixedFormat,
+                                          std::span<i64>);
 
 functions::RingShares sqrt(functions::Evaluator& evaluator, const functions::RingShares& x,
                            FixedFormat in, FixedFormat out) {

@@ -26,12 +26,13 @@ functions::RingShares rsqrt(functions::Evaluator& evaluator, const functions::Ri
                             FixedFormat in, FixedFormat out);
 void clear_rsqrt(std::span<const i64> x, FixedFormat in, FixedFormat out, std::span<i64> y);
 
-// rsqrt with a relative error below 2^-kSignificantBits besides: fewer messages where the output's
-// format is finer.
-inline constexpr int kSignificantBits = 20;
+// rsqrt with a relative error below 2^-significant besides, for 14 or 20 bits: fewer messages where
+// the output's format is finer.
+template <int significant>
 functions::RingShares rsqrt_significant(functions::Evaluator& evaluator,
                                         const functions::RingShares& x, FixedFormat in,
                                         FixedFormat out);
+template <int significant>
 void clear_rsqrt_significant(std::span<const i64> x, FixedFormat in, FixedFormat out,
                              std::span<i64> y);
 

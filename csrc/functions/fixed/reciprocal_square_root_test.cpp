@@ -17,8 +17,9 @@ using namespace twopc::testing;
 
 constexpr TestedFunction kRsqrt{rsqrt, clear_rsqrt};
 constexpr TestedFunction kSqrt{sqrt, clear_sqrt};
-constexpr TestedFunction kSignificant{rsqrt_significant, clear_rsqrt_significant};
-constexpr TestedFunction kAll[] = {kRsqrt, kSqrt, kSignificant};
+constexpr TestedFunction kSignificant{rsqrt_significant<20>, clear_rsqrt_significant<20>};
+constexpr TestedFunction kSignificant14{rsqrt_significant<14>, clear_rsqrt_significant<14>};
+constexpr TestedFunction kAll[] = {kRsqrt, kSqrt, kSignificant, kSignificant14};
 
 TEST(Normalization, AllSharesAtSmallWidths) {
   for (int bits : {2, 3, 6}) {
