@@ -115,8 +115,11 @@ def divided_by_deviation(
     name = "rsqrt" if engine_of(square).stays_wide else _inverse_root(count, scale, whole_root)
     root_scale = _root_scale(square.format.scale, shift)
     needed = root_scale
-    if not whole_root and not engine_of(square).stays_wide:  # an eighth of a unit for the largest number
-        needed = min(root_scale, scale + 3 + max(integer_bits(x), 0))
+    if not whole_root and not engine_of(square).stays_wide:
+        # Of the unit its rounding takes an eighth for the largest number, a quarter where the rest takes no more than
+        # 0.18 beside the half of the last rounding.
+        guard = 3 if name == "rsqrt_significant" else 2
+        needed = min(root_scale, scale + guard + max(integer_bits(x), 0))
     inverse = evaluate(raised, name, FixedPoint(WIDEST - root_scale + needed, needed))
     # If no step has wrapped: x^2 <= count * (the mean square), and that is at most ``raised``, which has the unit more
     # that rounding may take away. 2^-9 of it covers the constant 1 / count and the root, whose last place may be off.
