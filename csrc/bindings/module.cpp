@@ -27,6 +27,7 @@ void define_float_dot(py::module_& m);
 void define_float_primitives(py::module_& m);
 void define_float_functions(py::module_& m);
 void define_three_party_kernels(py::module_& m);
+void define_three_party_messages(py::module_& m);
 void define_wide_numbers(py::module_& m);
 void define_active_session(py::module_& core, py::module_& m);
 void define_active_store(py::module_& m);
@@ -101,6 +102,7 @@ PYBIND11_MODULE(_core, m) {
   py::module_ threepc = m.def_submodule(
       "threepc", "Kernels of the three-party engine: what one party computes between messages.");
   privml::bindings::define_three_party_kernels(threepc);
+  privml::bindings::define_three_party_messages(threepc);
   py::module_ spdz2k = m.def_submodule(
       "spdz2k", "Actively secure protocols: the first argument is an ActiveSession.");
   privml::bindings::define_active_session(m, spdz2k);

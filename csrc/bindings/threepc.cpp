@@ -2,12 +2,11 @@
 // Python names of the three-party kernels (submodule threepc). Words are int64, bits and small
 // numbers uint8, keys 32 bytes; arrays are C-contiguous and never copied, results are fresh.
 // The interpreter lock is released while a kernel runs.
+#include "bindings/threepc.h"
+
 #include <array>
-#include <cstring>
 #include <numeric>
 
-#include "base/wipe.h"
-#include "bindings/arrays.h"
 #include "threepc/comparison.h"
 #include "threepc/kernels.h"
 #include "threepc/pieces.h"
@@ -16,57 +15,9 @@ namespace privml::bindings {
 namespace {
 
 using namespace threepc;
-using Words = std::span<const u64>;
-
-// 32 bytes of anything with a buffer: bytes, or a uint8 array that its owner wipes.
-struct Key {
-  u32 words[8];
-  Key(const py::buffer& bytes, const char* name) {
-    const py::buffer_info info = bytes.request();
-    if (info.itemsize != 1 || info.size != sizeof words || (info.ndim == 1 && info.strides[0] != 1))
-      throw InvalidArgument(std::string(name) + ": a key has 32 bytes");
-    std::memcpy(words, info.ptr, sizeof words);
-  }
-  Key(const Key&) = delete;
-  Key& operator=(const Key&) = delete;
-  ~Key() { wipe(words, sizeof words); }
-};
-
-template <class T>
-py::array_t<T> fresh(i64 count) {
-  expect(count >= 0, "count must not be negative");
-  return py::array_t<T>(count);
-}
-
-u64* data(py::array_t<i64>& out) { return reinterpret_cast<u64*>(out.mutable_data()); }
 
 const i64* words(const py::array& array, const char* name) {
   return reinterpret_cast<const i64*>(view<u64>(array, name).data());
-}
-
-void same_size(i64 size, i64 count, const char* name) {
-  if (size != count)
-    throw InvalidArgument(std::string(name) + ": " + std::to_string(size) + " values, not " +
-                          std::to_string(count));
-}
-
-const u8* list(const py::array& array, i64 bytes, const char* name) {
-  const auto values = view<u8>(array, name);
-  same_size(std::ssize(values), bytes, name);
-  return values.data();
-}
-
-const u64* operand(const py::array& array, i64 count, const char* name) {
-  const auto values = view<u64>(array, name);
-  same_size(std::ssize(values), count, name);
-  return values.data();
-}
-
-// Runs a kernel without the interpreter's lock.
-template <class Work>
-void unlocked(const Work& work) {
-  py::gil_scoped_release unlock;
-  work();
 }
 
 void define_fills(py::module_& m) {
@@ -249,38 +200,6 @@ void define_comparison(py::module_& m) {
       },
       "blocks"_a, "levels"_a, "r"_a, "masks"_a, "several"_a, "size"_a,
       "Party 2: what a comparison is dealt, in clear; see threepc/comparison.h.");
-  m.def(
-      "compare_blocks",
-      [](int party, const std::vector<int>& blocks, const py::array& m_planes,
-         const py::array& table, i64 several, i64 size) {
-        expect(several >= 0 && size >= 0, "several and size must not be negative");
-        const i64 count = std::ssize(blocks);
-        const u8* known = view<u8>(m_planes, "m").data();
-        expect(m_planes.size() >= total(blocks) * several * size, "m: too few planes");
-        const u8* dealt = planes(table, table_planes(blocks), size, "table");
-        py::array_t<u8> out({2 * count - 1, several, size});
-        unlocked([&] {
-          compare_blocks(party, blocks, known, dealt, several, size, out.mutable_data());
-        });
-        return out;
-      },
-      "party"_a, "blocks"_a, "m"_a, "table"_a, "several"_a, "size"_a,
-      "uint8[2 k - 1, several, size]: shares of g of all k blocks and of p of all but the last.");
-  m.def(
-      "join_blocks",
-      [](int party, const std::vector<int>& nodes, const py::array& opened, const py::array& masks,
-         const py::array& products, i64 size) {
-        expect(size >= 0, "size must not be negative");
-        const i64 level = 2 * total(nodes) - 1, next = 2 * std::ssize(nodes) - 1;
-        const u8 *a = planes(opened, level, size, "opened"),
-                 *b = planes(masks, level, size, "masks"),
-                 *c = planes(products, product_planes(nodes), size, "products");
-        py::array_t<u8> out({next, size});
-        unlocked([&] { join_blocks(party, nodes, a, b, c, size, out.mutable_data()); });
-        return out;
-      },
-      "party"_a, "nodes"_a, "opened"_a, "masks"_a, "products"_a, "size"_a,
-      "uint8[2 n - 1, size]: shares of g of all n nodes and of p of all but the last.");
 }
 
 void define_ring_elements(py::module_& m) {

@@ -11,19 +11,21 @@ import typing
 import typing_extensions
 
 __all__: list[str] = [
+    "Comparison",
+    "add_packed",
     "bit_planes",
     "bit_shares",
     "bits_blocks",
-    "compare_blocks",
     "deal_blocks",
     "deal_bytes",
     "deal_comparison",
+    "deal_packed",
     "deal_words",
     "field_blocks",
-    "join_blocks",
     "lookup_shares",
     "mask_blocks",
     "mask_bytes",
+    "mask_words",
     "piece_sums",
     "prf_bits",
     "prf_field",
@@ -34,6 +36,38 @@ __all__: list[str] = [
     "sign_open",
     "words_blocks",
 ]
+
+class Comparison:
+    """
+    A comparison from dealt tables at party 0 or 1; see threepc/comparison_steps.h.
+    """
+    def __init__(
+        self,
+        party: int,
+        blocks: collections.abc.Sequence[int],
+        levels: collections.abc.Sequence[collections.abc.Sequence[int]],
+        several: int,
+        count: int,
+        masks: numpy.ndarray,
+        dealt: numpy.ndarray,
+    ) -> None: ...
+    def begin(self, m: numpy.ndarray, threads: int = 1) -> numpy.typing.NDArray[numpy.uint8]:
+        """
+        The first message, of int64[several * count].
+        """
+    def finish(self, received: numpy.ndarray) -> tuple:
+        """
+        uint8[several * count] each, after the peer's last message: the public bits and this party's masks of them.
+        """
+    def join(self, received: numpy.ndarray) -> numpy.typing.NDArray[numpy.uint8]:
+        """
+        The message after the peer's.
+        """
+
+def add_packed(words: numpy.ndarray, wire: numpy.ndarray, bits: int) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    words + unpack(wire), modulo 2^64.
+    """
 
 def bit_planes(
     words: numpy.ndarray, rows: int, count: int, bits: int, threads: int = 1
@@ -52,13 +86,6 @@ def bit_shares(
 def bits_blocks(count: int) -> int:
     """
     Counter blocks that prf_bits consumes.
-    """
-
-def compare_blocks(
-    party: int, blocks: collections.abc.Sequence[int], m: numpy.ndarray, table: numpy.ndarray, several: int, size: int
-) -> numpy.typing.NDArray[numpy.uint8]:
-    """
-    uint8[2 k - 1, several, size]: shares of g of all k blocks and of p of all but the last.
     """
 
 def deal_blocks(count: int, bits: int) -> int:
@@ -83,6 +110,13 @@ def deal_comparison(
     Party 2: what a comparison is dealt, in clear; see threepc/comparison.h.
     """
 
+def deal_packed(
+    values: numpy.ndarray, key: typing_extensions.Buffer, counter: int, bits: int, threads: int = 1
+) -> numpy.typing.NDArray[numpy.uint8]:
+    """
+    pack() of deal_words(values, key, counter, bits).
+    """
+
 def deal_words(
     values: numpy.ndarray, key: typing_extensions.Buffer, counter: int, bits: int, threads: int = 1
 ) -> numpy.typing.NDArray[numpy.int64]:
@@ -93,18 +127,6 @@ def deal_words(
 def field_blocks(count: int) -> int:
     """
     Counter blocks that prf_field consumes.
-    """
-
-def join_blocks(
-    party: int,
-    nodes: collections.abc.Sequence[int],
-    opened: numpy.ndarray,
-    masks: numpy.ndarray,
-    products: numpy.ndarray,
-    size: int,
-) -> numpy.typing.NDArray[numpy.uint8]:
-    """
-    uint8[2 n - 1, size]: shares of g of all n nodes and of p of all but the last.
     """
 
 def lookup_shares(
@@ -122,6 +144,13 @@ def mask_blocks(count: int, bits: int) -> int:
 def mask_bytes(count: int, bits: int, prime: int = 127) -> int:
     """
     Bytes of sign_mask's list: count * ceil(bits * ceil(log2 prime) / 8).
+    """
+
+def mask_words(
+    part: numpy.ndarray, key: typing_extensions.Buffer, counter: int, bits: int, threads: int = 1
+) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.uint8]]:
+    """
+    (mask, masked, wire): prf_words(key, counter, n, bits), part + mask, and pack() of that.
     """
 
 def piece_sums(

@@ -115,28 +115,44 @@ def _comparisons(kernels: CudaKernels, put: Callable[[np.ndarray], torch.Tensor]
         for count, several in ((1, 1), (77, 1), (513, 3)):
             size = -(-count // 8)
             r, m = torch.from_numpy(_words(count, 3)), torch.from_numpy(_words(several * count, 4))
-            masks = torch.from_numpy(_words(sum(chosen.opened[:-1]) * several * size, 5).astype(np.uint8))
-            masks = masks.view(-1, several, size)
+            masks = torch.from_numpy(_words(sum(chosen.opened) * several * size, 5).astype(np.uint8))
             for side, to in ((kernels, lambda value: put(value.numpy())), (kernels_cpu, lambda value: value)):
                 out = got if side is kernels else expected
-                known = side.planes(to(m).view(several, count), bits + 1)
-                dealt = side.deal_comparison(chosen, side.planes(to(r).view(1, count), bits + 1)[:, 0], to(masks))
-                table = dealt[: chosen.table_bits * size].view(-1, 1, size)
-                blocks = side.compare_blocks(several % 2, chosen.blocks, known, table)
-                out += [known, dealt, blocks]
-                products = dealt[chosen.table_bits * size :].split([n * several * size for n in chosen.product_bits])
-                for nodes, mask, product in zip(
-                    chosen.levels, to(masks).split(chosen.opened[:-1]), products, strict=True
-                ):
-                    of_level = product.view(-1, several, size)
-                    blocks = side.join_blocks(several % 2, nodes, blocks, mask, of_level)
-                    out.append(blocks)
+                opened = to(masks).view(-1, several, size)[:-1]
+                planes = side.planes(to(r).view(1, count), bits + 1)
+                dealt = side.deal_comparison(chosen, planes[:, 0], opened)
+                out += [planes, dealt]
+                # one party has all that was dealt, the other one nothing, as if its parts were zeros
+                zeros = torch.zeros_like(masks), to(torch.zeros(dealt.numel(), dtype=torch.uint8))
+                given = (to(masks), dealt), (to(zeros[0]), zeros[1])
+                both = [side.Comparison(rank, chosen, (several, count), *given[rank]) for rank in (0, 1)]
+                messages = [steps.begin(to(m)) for steps in both]
+                out += messages
+                for _ in chosen.levels:
+                    messages = [steps.join(theirs) for steps, theirs in zip(both, messages[::-1], strict=True)]
+                    out += messages
+                for steps, theirs in zip(both, messages[::-1], strict=True):
+                    out += steps.finish(theirs, (several, count))
+    return got, expected
+
+
+def _openings(kernels: CudaKernels, put: Callable[[np.ndarray], torch.Tensor]) -> tuple[Any, Any]:
+    got, expected = [], []
+    for count in COUNTS:
+        for bits in (1, 7, 32, 33, 64):
+            values = _words(count)
+            for side, to in ((kernels, put), (kernels_cpu, torch.from_numpy)):
+                out = got if side is kernels else expected
+                dealt = side.deal_packed(to(values), KEY, 7, bits)
+                mask, masked, wire = side.mask_words(to(values), KEY, 7, bits)
+                out += [dealt, mask, masked, wire, side.add_packed(mask, wire, bits)]
     return got, expected
 
 
 CASES: dict[str, Case] = {
     "comparisons": _comparisons,
     "fills": _fills,
+    "openings": _openings,
     "wire": _wire,
     "sign": _sign,
     "elements": _elements,

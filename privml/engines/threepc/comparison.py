@@ -17,10 +17,12 @@ Source: products of masked bits in one round after ABY2.0 (Patra, Schneider, Sur
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
 from privml.engines.base import Share
 from privml.engines.threepc.comparison_plan import ComparisonPlan, plan
+from privml.engines.threepc.comparison_planes import unpacked
 from privml.engines.threepc.links import DEALER, Message
 from privml.engines.threepc.party import Party
 from privml.engines.threepc.sign import sign_by_dealer
@@ -71,20 +73,18 @@ def sign_from_tables(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int, p
     several, size = m.numel() // count, -(-count // 8)  # values of each mask, bytes of a plane
     if party.metering:
         return _metered(party, m, plan, several, size)
-    masks = _masks(party, sum(plan.opened), several, size)
-    *levels, last = masks.split(plan.opened)
+    masks = _masks(party, sum(plan.opened) * several * size)
     if party.deals:
         planes = party.kernels.planes(r.reshape(1, -1), ell)[:, 0]
+        masks = masks.view(-1, several, size)
         _deal(party, party.kernels.deal_comparison(plan, planes, masks[:-1]))
-        return party.masked(None, _unpacked(party, last, m.shape, count))
-    table, products = _dealt(party, plan, several, size)
-    known = party.kernels.planes(m.reshape(several, -1), ell)
-    part = party.kernels.compare_blocks(party.rank, plan.blocks, known, table)
-    for mask, nodes, product in zip(levels, plan.levels, products, strict=True):
-        opened = _exchanged(party, part ^ mask)
-        part = party.kernels.join_blocks(party.rank, nodes, opened, mask, product)
-    below = _exchanged(party, part ^ table[-1] ^ last) ^ known[-1]
-    return _unpacked(party, below, m.shape, count), _unpacked(party, last, m.shape, count)
+        return party.masked(None, unpacked(party.kernels, masks[-1:], count).view(m.shape))
+    dealt = _dealt(party, (plan.table_bits + sum(plan.product_bits) * several) * size)
+    steps = party.kernels.Comparison(party.rank, plan, (several, count), masks, dealt)
+    received = _exchanged(party, steps.begin(m))
+    for _ in plan.levels:
+        received = _exchanged(party, steps.join(received))
+    return steps.finish(received, m.shape)
 
 
 def _metered(party: Party, m: torch.Tensor, plan: ComparisonPlan, several: int, size: int) -> Share:
@@ -95,39 +95,25 @@ def _metered(party: Party, m: torch.Tensor, plan: ComparisonPlan, several: int, 
     return party.nothing(m.shape, torch.uint8), party.nothing(m.shape, torch.uint8)
 
 
-def _masks(party: Party, planes: int, several: int, size: int) -> torch.Tensor:
-    """Fresh masks of opened planes: this party's part, or the whole at the dealer."""
-    streams = [party.streams[0], party.streams[1]] if party.deals else [party.streams[DEALER]]
-    drawn = [stream.bytes(planes * several * size).view(planes, several, size) for stream in streams]
-    return drawn[0] ^ drawn[1] if party.deals else drawn[0]
+def _masks(party: Party, count: int) -> torch.Tensor:
+    """Fresh masks of opened bytes: this party's part, or the whole at the dealer."""
+    if party.deals:
+        return party.streams[0].bytes(count) ^ party.streams[1].bytes(count)
+    return party.streams[DEALER].bytes(count)
 
 
 def _deal(party: Party, value: torch.Tensor) -> None:
     party.links.deal(party.kernels.to_wire(value ^ party.streams[1].bytes(value.numel())), value.numel())
 
 
-def _dealt(party: Party, plan: ComparisonPlan, several: int, size: int) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    """This party's part of the tables, and of each level's products of masks."""
-    sizes = [plan.table_bits * size, *(bits * several * size for bits in plan.product_bits)]
+def _dealt(party: Party, size: int) -> torch.Tensor:
+    """This party's part of what is dealt."""
     if party.rank == 1:
-        dealt = party.streams[DEALER].bytes(sum(sizes))
-    else:
-        dealt = party.kernels.from_wire(party.links.deal(None, sum(sizes)))
-    table, *products = dealt.split(sizes)
-    return table.view(-1, 1, size), [each.view(-1, several, size) for each in products]
+        return party.streams[DEALER].bytes(size)
+    return party.kernels.from_wire(party.links.deal(None, size))
 
 
-def _exchanged(party: Party, part: torch.Tensor) -> torch.Tensor:
-    """The sum of the parts of parties 0 and 1."""
-    size = part.numel()
-    messages = [Message(0, 1, size), Message(1, 0, size)]
-    received = party.exchange(messages, {1 - party.rank: party.kernels.to_wire(part)})
-    return part ^ party.kernels.from_wire(received[1 - party.rank]).view(part.shape)
-
-
-def _unpacked(party: Party, planes: torch.Tensor, shape: torch.Size, count: int) -> torch.Tensor:
-    """One bit of each element, of [1, several, size]."""
-    if planes.shape[1] == 1:
-        return party.kernels.unpack_bits(party.kernels.to_wire(planes), shape)
-    rows = [party.kernels.unpack_bits(party.kernels.to_wire(row), (count,)) for row in planes[0]]
-    return torch.stack(rows).view(shape)
+def _exchanged(party: Party, part: np.ndarray) -> np.ndarray:
+    """The peer's message, for one as long."""
+    messages = [Message(0, 1, part.size), Message(1, 0, part.size)]
+    return party.exchange(messages, {1 - party.rank: part})[1 - party.rank]

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
 
 from privml.engines.threepc.comparison_plan import ComparisonPlan, monomials, roles
@@ -60,6 +62,57 @@ def join_blocks(rank: int, nodes: Sequence[int], opened: Planes, masks: Planes, 
             wholes.append(node.product(size, -1))
         begin += size
     return torch.stack(results + wholes)
+
+
+class Comparison:
+    """One comparison at party 0 or 1, from message to message. ``form``: values of each mask, and masks; ``masks``,
+    ``dealt``: this party's parts of the masks of all that is opened, in the order of the messages, and of what was
+    dealt, as bytes; ``kernels``: of their device."""
+
+    def __init__(
+        self, kernels: Any, rank: int, plan: ComparisonPlan, form: tuple[int, int], masks: Planes, dealt: Planes
+    ) -> None:
+        several, self._count = form
+        size = -(-self._count // 8)
+        self._kernels, self._rank, self._plan, self._rows = kernels, rank, plan, (several, size)
+        *levels, self._last = masks.view(-1, *self._rows).split(plan.opened)
+        table, *products = dealt.split([plan.table_bits * size, *(n * several * size for n in plan.product_bits)])
+        self._table = table.view(-1, 1, size)
+        self._levels = list(zip(plan.levels, levels, (each.view(-1, *self._rows) for each in products), strict=True))
+        self._done = 0
+
+    def begin(self, m: torch.Tensor) -> np.ndarray:
+        """The first message, of int64 elements in any shape."""
+        known = self._kernels.planes(m.reshape(self._rows[0], -1), sum(self._plan.blocks) + 1)
+        self._top = known[-1]
+        return self._message(compare_blocks(self._rank, self._plan.blocks, known, self._table))
+
+    def join(self, received: np.ndarray) -> np.ndarray:
+        """The message after the peer's."""
+        nodes, mask, products = self._levels[self._done]
+        self._done += 1
+        return self._message(join_blocks(self._rank, nodes, self._opened(received), mask, products))
+
+    def finish(self, received: np.ndarray, shape: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """The public bits and this party's masks of them, uint8, after the peer's last message."""
+        return self._bits(self._opened(received) ^ self._top, shape), self._bits(self._last, shape)
+
+    def _message(self, part: Planes) -> np.ndarray:
+        last = self._done == len(self._levels)
+        self._sent = part ^ (self._table[-1] ^ self._last if last else self._levels[self._done][1])
+        return self._kernels.to_wire(self._sent)
+
+    def _opened(self, received: np.ndarray) -> Planes:
+        return self._sent ^ self._kernels.from_wire(received).view(self._sent.shape)
+
+    def _bits(self, planes: Planes, shape: Sequence[int]) -> torch.Tensor:
+        return unpacked(self._kernels, planes, self._count).view(shape)
+
+
+def unpacked(kernels: Any, planes: Planes, count: int) -> torch.Tensor:
+    """One bit of each of [several, count] elements, of planes [1, several, size]."""
+    rows = [kernels.unpack_bits(kernels.to_wire(row), (count,)) for row in planes[0]]
+    return rows[0] if len(rows) == 1 else torch.stack(rows)
 
 
 def _cuts(blocks: Sequence[int]) -> Iterator[tuple[int, int]]:

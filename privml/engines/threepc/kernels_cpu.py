@@ -67,10 +67,23 @@ def random_bytes(key: np.ndarray, start: int, count: int) -> torch.Tensor:
     return torch.from_numpy(_kernels.prf_words(key, start, words, 64, _threads(words)).view(np.uint8)[:count])
 
 
-def deal_words(value: torch.Tensor, key: np.ndarray, start: int, bits: int) -> torch.Tensor:
-    """``value`` minus what ``words`` draws there."""
-    dealt = _kernels.deal_words(_words(value), key, start, bits, _threads(value.numel()))
-    return _tensor(dealt, value.shape)
+# ---- what goes before and after a message; see csrc/threepc/openings.h
+def mask_words(
+    part: torch.Tensor, key: np.ndarray, start: int, bits: int
+) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+    """What ``words`` draws there, its sum with ``part``, and ``pack`` of that sum."""
+    mask, masked, wire = _kernels.mask_words(_words(part), key, start, bits, _threads(part.numel()))
+    return _tensor(mask, part.shape), _tensor(masked, part.shape), wire
+
+
+def deal_packed(value: torch.Tensor, key: np.ndarray, start: int, bits: int) -> np.ndarray:
+    """``pack`` of ``value`` minus what ``words`` draws there."""
+    return _kernels.deal_packed(_words(value), key, start, bits, _threads(value.numel()))
+
+
+def add_packed(value: torch.Tensor, data: np.ndarray, bits: int) -> torch.Tensor:
+    """``value`` plus what ``unpack`` gives."""
+    return _tensor(_kernels.add_packed(_words(value), data, bits), value.shape)
 
 
 # ---- the wire
@@ -114,17 +127,21 @@ def deal_comparison(plan: ComparisonPlan, r: torch.Tensor, masks: torch.Tensor) 
     return torch.from_numpy(dealt)
 
 
-def compare_blocks(rank: int, blocks: Sequence[int], m: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
-    _, several, size = m.shape
-    return torch.from_numpy(_kernels.compare_blocks(rank, blocks, _bytes(m), _bytes(table), several, size))
+class Comparison:
+    """``comparison_planes.Comparison``, compiled; see csrc/threepc/comparison_steps.h."""
 
+    def __init__(
+        self, rank: int, plan: ComparisonPlan, form: tuple[int, int], masks: torch.Tensor, dealt: torch.Tensor
+    ) -> None:
+        self._steps = _kernels.Comparison(rank, plan.blocks, plan.levels, *form, masks.numpy(), dealt.numpy())
+        self.join = self._steps.join
 
-def join_blocks(
-    rank: int, nodes: Sequence[int], opened: torch.Tensor, masks: torch.Tensor, products: torch.Tensor
-) -> torch.Tensor:
-    each = opened[0].numel()
-    joined = _kernels.join_blocks(rank, nodes, *map(_bytes, (opened, masks, products)), each)
-    return _tensor(joined, (-1, *opened.shape[1:]))
+    def begin(self, m: torch.Tensor) -> np.ndarray:
+        return self._steps.begin(_words(m), _threads(m.numel()))
+
+    def finish(self, received: np.ndarray, shape: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        known, mask = self._steps.finish(received)
+        return _tensor(known, shape), _tensor(mask, shape)
 
 
 # ---- the sign bit; see csrc/threepc/sign.h

@@ -101,6 +101,20 @@ class CudaKernels:
         )
         return out
 
+    # ---- what goes before and after a message
+    def mask_words(
+        self, part: torch.Tensor, key: Key, start: int, bits: int
+    ) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+        mask = self.words(key, start, part.shape, bits)
+        masked = part + mask
+        return mask, masked, self.pack(masked, bits)
+
+    def deal_packed(self, value: torch.Tensor, key: Key, start: int, bits: int) -> np.ndarray:
+        return self.pack(self.deal_words(value, key, start, bits), bits)
+
+    def add_packed(self, value: torch.Tensor, data: np.ndarray, bits: int) -> torch.Tensor:
+        return value + self.unpack(data, value.shape, bits)
+
     # ---- the wire
     def pack(self, values: torch.Tensor, bits: int) -> np.ndarray:
         """The low ``bits`` bits of each element (int64 or uint8), without gaps."""
@@ -143,13 +157,8 @@ class CudaKernels:
     def deal_comparison(self, plan: ComparisonPlan, r: torch.Tensor, masks: torch.Tensor) -> torch.Tensor:
         return comparison_planes.deal_comparison(plan, r, masks)
 
-    def compare_blocks(self, rank: int, blocks: Sequence[int], m: torch.Tensor, table: torch.Tensor) -> torch.Tensor:
-        return comparison_planes.compare_blocks(rank, blocks, m, table)
-
-    def join_blocks(
-        self, rank: int, nodes: Sequence[int], opened: torch.Tensor, masks: torch.Tensor, products: torch.Tensor
-    ) -> torch.Tensor:
-        return comparison_planes.join_blocks(rank, nodes, opened, masks, products)
+    def Comparison(self, *arguments: Any) -> comparison_planes.Comparison:
+        return comparison_planes.Comparison(self, *arguments)
 
     # ---- the sign bit; see csrc/threepc/sign.h
     def sign_deal(self, r: torch.Tensor, key: Key, start: int, ell: int, prime: int) -> np.ndarray:

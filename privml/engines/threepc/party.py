@@ -27,6 +27,8 @@ from privml.engines.threepc.randomness import Stream
 from privml.errors import PeerDisconnected
 
 Result = TypeVar("Result")
+# A masked part of a value, and the same as it goes on the wire.
+Masked = tuple[torch.Tensor, np.ndarray]
 # Comparisons send few bytes, in up to three messages in a row, or take two messages at most.
 COMPARISONS = ("few_bytes", "few_rounds")
 # How many messages of the dealer may wait for the others before its program does.
@@ -129,8 +131,7 @@ class Party:
         size = packed_bytes(math.prod(shape), bits)
         if self.deals:
             assert value is not None
-            part = self.streams[1].deal(value, bits)
-            self.links.deal(None if self.metering else self.kernels.pack(part, bits), size)
+            self.links.deal(None if self.metering else self.streams[1].deal_packed(value, bits), size)
             return None
         return self.kernels.unpack(self.links.deal(None, size), shape, bits)
 
@@ -152,32 +153,23 @@ class Party:
     ) -> dict[int, np.ndarray]:
         return self.links.round(messages, payloads, phase)
 
-    def open(
-        self, part: torch.Tensor | None, shape: Sequence[int], bits: int, phase: str = "online"
-    ) -> torch.Tensor | None:
-        """The sum of the parts of parties 0 and 1, to both: one element each way; None at the dealer."""
-        return self.open_all([part], [(shape, bits, False)], phase)[0]
-
     def open_all(
-        self,
-        parts: Sequence[torch.Tensor | None],
-        kinds: Sequence[tuple[Sequence[int], int, bool]],
-        phase: str = "online",
+        self, masked: Sequence[Masked | None], kinds: Sequence[tuple[Sequence[int], int, bool]]
     ) -> list[torch.Tensor | None]:
-        """``open`` of several values, of each shape, ring and whether it is a bit (with exclusive or), in one message
-        each way."""
+        """The sums of the parts of parties 0 and 1, to both: of several values, of each shape, ring and whether it is a
+        bit (with exclusive or), one element each way in one message; None at the dealer."""
         sizes = [packed_bytes(math.prod(shape), bits) for shape, bits, _ in kinds]
         messages = [Message(0, 1, sum(sizes)), Message(1, 0, sum(sizes))]
         if self.deals:
             if self.metering:
-                self.exchange(messages, {}, phase)
-            return [None] * len(parts)
-        packed = [self.kernels.pack(part, bits) for part, (_, bits, _) in zip(parts, kinds, strict=True)]
+                self.exchange(messages, {})
+            return [None] * len(masked)
+        parts, packed = zip(*masked, strict=True)
         payload = packed[0] if len(packed) == 1 or self.metering else np.concatenate(packed)
-        received = self.exchange(messages, {1 - self.rank: payload}, phase)[1 - self.rank]
+        received = self.exchange(messages, {1 - self.rank: payload})[1 - self.rank]
         theirs = [received] if len(sizes) == 1 else np.split(received, list(accumulate(sizes))[:-1])
         return [
-            part ^ self.kernels.unpack_bits(data, shape) if boolean else part + self.kernels.unpack(data, shape, bits)
+            part ^ self.kernels.unpack_bits(data, shape) if boolean else self.kernels.add_packed(part, data, bits)
             for part, data, (shape, bits, boolean) in zip(parts, theirs, kinds, strict=True)
         ]
 

@@ -20,7 +20,7 @@ import torch
 from privml.engines.base import Share
 from privml.engines.pads import message_pad
 from privml.engines.threepc.links import DEALER, Message
-from privml.engines.threepc.party import Party, packed_bytes
+from privml.engines.threepc.party import Masked, Party, packed_bytes
 
 Bilinear = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
 
@@ -70,7 +70,7 @@ def _enter_from_dealer(party: Party, value: torch.Tensor | None, shape: Sequence
         return zeros, party.streams[DEALER].words(shape, bits)
     if party.rank == 0:
         return zeros, party.kernels.unpack(party.exchange([message], {})[DEALER], shape, bits)
-    part = party.kernels.pack(party.streams[1].deal(-value, bits), bits)
+    part = party.streams[1].deal_packed(-value, bits)
     party.in_order(lambda: party.exchange([message], {0: part}))
     return zeros, -value
 
@@ -195,17 +195,24 @@ def _local_parts(party: Party, function: Bilinear, x: Share, y: Share) -> torch.
 def opened_together(party: Party, openings: Sequence[Opening]) -> list[Any]:
     """The results of several operations, or what each of them opens next, under fresh masks, with one message each
     way."""
-    masks = [_fresh_mask(party, o) if o.mask is None else o.mask for o in openings]
-    masked = []
-    for o, mask in zip(openings, masks, strict=True):
-        masked.append(None if o.part is None else o.part ^ mask if o.boolean else o.part + mask)
+    masks, masked = zip(*(_masked(party, o) for o in openings), strict=True)
     values = party.open_all(masked, [(o.shape, o.bits, o.boolean) for o in openings])
     shares = [party.masked(m, mask) for m, mask in zip(values, masks, strict=True)]
     return [share if o.rest is None else o.rest(share) for o, share in zip(openings, shares, strict=True)]
 
 
-def _fresh_mask(party: Party, opening: Opening) -> torch.Tensor:
-    return party.bit_masks(opening.shape) if opening.boolean else party.masks(opening.shape, opening.bits)
+def _masked(party: Party, opening: Opening) -> tuple[torch.Tensor, Masked | None]:
+    """A mask, and what is opened under it; None at the dealer."""
+    part, shape, bits, mask = opening.part, opening.shape, opening.bits, opening.mask
+    if part is not None and mask is None and not opening.boolean:
+        mask, masked, packed = party.streams[DEALER].mask(part.expand(tuple(shape)), bits)
+        return mask, (masked, packed)
+    if mask is None:
+        mask = party.bit_masks(shape) if opening.boolean else party.masks(shape, bits)
+    if part is None:
+        return mask, None
+    masked = part ^ mask if opening.boolean else part + mask
+    return mask, (masked, party.kernels.pack(masked, bits))
 
 
 def opened(party: Party, part: torch.Tensor | None, shape: Sequence[int], bits: int) -> Share:

@@ -41,10 +41,15 @@ class Stream:
         count = torch.Size(shape).numel()
         return self._kernels.words(*self.region(self._kernels.words_blocks(count, bits)), shape, bits)
 
-    def deal(self, value: torch.Tensor, bits: int) -> torch.Tensor:
-        """``value`` minus what ``words`` draws."""
+    def deal_packed(self, value: torch.Tensor, bits: int) -> np.ndarray:
+        """``value`` minus what ``words`` draws, as it goes on the wire."""
         blocks = self._kernels.words_blocks(value.numel(), bits)
-        return self._kernels.deal_words(value, *self.region(blocks), bits)
+        return self._kernels.deal_packed(value, *self.region(blocks), bits)
+
+    def mask(self, part: torch.Tensor, bits: int) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+        """What ``words`` draws, its sum with ``part``, and that sum as it goes on the wire."""
+        blocks = self._kernels.words_blocks(part.numel(), bits)
+        return self._kernels.mask_words(part, *self.region(blocks), bits)
 
     def bits(self, shape: Sequence[int]) -> torch.Tensor:
         """Uniform uint8 elements 0 and 1."""
@@ -74,8 +79,8 @@ class Silence(Stream):
     def words(self, shape: Sequence[int], bits: int) -> torch.Tensor:
         return zeros(shape, torch.int64, self._counts_only)
 
-    def deal(self, value: torch.Tensor, bits: int) -> torch.Tensor:
-        return value
+    def mask(self, part: torch.Tensor, bits: int) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
+        return self.words(part.shape, bits), part, np.zeros(-(-part.numel() * bits // 8), np.uint8)
 
     def bits(self, shape: Sequence[int]) -> torch.Tensor:
         return zeros(shape, torch.uint8, self._counts_only)
