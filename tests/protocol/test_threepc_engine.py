@@ -409,7 +409,7 @@ def test_a_sign_from_tables_costs_what_is_documented(ell, dealt, opened, depth):
     plan = chosen_plan("few_bytes", ell)
     assert (plan.table_bits + sum(plan.product_bits), sum(plan.opened), plan.depth) == (dealt, opened, depth)
     real = threepc.create(deadline=20.0)
-    count = 1 << 16  # of fewer values it takes fewer messages
+    count = 1 << 18  # of fewer values it takes fewer messages
     a = share(real, torch.arange(count) % 4096 - 2048, ell)
     before = real.counters()
     real.less_than_zero(a, ell)

@@ -30,8 +30,8 @@ from privml.engines.threepc.sign import sign_by_dealer
 # Messages in a row of a comparison, at most.
 _LONGEST = 3
 # Bytes, of all parties together, that are sent to have one message fewer in a row: what a network of 1 Gbit/s carries
-# in the time of a message.
-_WORTH_A_MESSAGE = 1 << 14
+# in the time of a message and of what parties do around it.
+_WORTH_A_MESSAGE = 1 << 16
 
 
 def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
