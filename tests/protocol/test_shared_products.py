@@ -181,6 +181,20 @@ def test_products_of_which_something_is_proved_are_divided_exactly(engine, rng, 
     assert torch.equal(got, (x @ y + (256 if nearest else 0)) >> 9)
 
 
+@pytest.mark.parametrize("bits", [3, 4, 6, 63, 64])
+def test_a_quotient_is_rounded_where_its_half_leaves_the_ring(engine, rng, bits):
+    """For every bound of a small ring and the largest one of large rings, at the ends of the bound."""
+    most = (1 << (bits - 1)) - 1
+    for bound in range(1, most + 1) if bits < 8 else (most,):
+        ends = torch.arange(min(bound, 40))
+        values = torch.cat([ends - bound, bound - 1 - ends])
+        for shift in {1, 2, bits // 2, bits - 1} - ({1} if bits == 64 else set()):
+            share = operand(engine, rng, values, bits).share
+            got = engine.reveal(engine.truncate(share, bits, shift, Promise(bound=bound), True), bits)
+            want = PLAIN.truncate((values,), bits, shift, Promise(bound=bound), True)[0]
+            assert torch.equal(got, want), (bound, shift)
+
+
 def test_a_truncation_that_drops_the_noise_too_saves_a_message():
     a, b = (Operand((torch.zeros(4, 32, 32, dtype=torch.int64),), 20) for _ in range(2))
     depths = []

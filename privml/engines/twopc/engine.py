@@ -217,6 +217,13 @@ class TwoPartyEngine(SharedEngine):
         if shift == 0:
             return a
         nonnegative, bound = promise
+        if nearest and bound is not None and not nonnegative and bound + (1 << (shift - 1)) > 1 << (bits - 1):
+            # The sum with the half would wrap; the quotient does not.
+            if bits < 64:
+                return self.truncate(self.extend(a, bits, bits + 1, True, promise), bits + 1, shift, promise, True)
+            if shift > 1:
+                quotient = self.truncate(a, bits, shift - 1, promise)
+                return self.truncate(quotient, bits, 1, Promise(bound=1 + (bound >> (shift - 1))), True)
         if not nonnegative and bound is not None and 8 * bound <= 3 << bits:  # no comparison finds the sign then
             name = "round_bounded" if nearest else "truncate_bounded"
             return self._call(name, array(a), bits, bound, min(shift, bits - 1))
