@@ -233,8 +233,7 @@ struct Loops {
       __builtin_memcpy(padded, in, coefficients.size_bytes());
       in = reinterpret_cast<const double*>(padded);
     }
-    for (i64 i = 0; i < count; i += width)
-      forward_places(roots, n, width, first + i, in, out + i);
+    for (i64 i = 0; i < count; i += width) forward_places(roots, n, width, first + i, in, out + i);
   }
 
   static void multiply(const Roots& roots, i64 n, const double* a, const double* b, double* out) {

@@ -284,8 +284,8 @@ void WideEvaluator::make(i64 first, i64 last, i64 stride, std::span<const u64> y
                          Outputs& outputs) const {
   const ResidueRing& ring = keys_.ring();
   const i64 blocks = shape_.blocks(), gap = shape_.gap();
-  const i64 used = static_cast<i64>(
-      std::max(kFewestWords, std::bit_ceil(static_cast<u64>(shape_.width_of(0)))));
+  const i64 used =
+      static_cast<i64>(std::max(kFewestWords, std::bit_ceil(static_cast<u64>(shape_.width_of(0)))));
   outputs.first = first;
   outputs.stride = stride;
   outputs.made.resize(ceil_div(last - first, stride));
@@ -297,14 +297,15 @@ void WideEvaluator::make(i64 first, i64 last, i64 stride, std::span<const u64> y
   WipedVector<double> residues;
   for (i64 done = 0, next; done < std::ssize(outputs.made); done = next) {
     const i64 whole = (first + done * stride) / shape_.columns;
-    next = std::min(ceil_div((whole + 1) * shape_.columns - first, stride),
-                    std::ssize(outputs.made));
+    next =
+        std::min(ceil_div((whole + 1) * shape_.columns - first, stride), std::ssize(outputs.made));
     words.assign((next - done) * blocks * used, 0);
     for (i64 k = 0; k < shape_.inner; ++k) {
       const i64 block = k / gap, place = block * used + shape_.width_of(block) - 1 - k % gap;
       const u64* row = &y[(whole / shape_.parts() * shape_.inner + k) * shape_.columns];
       for (i64 i = done; i < next; ++i)
-        words[(i - done) * blocks * used + place] = row[first + i * stride - whole * shape_.columns];
+        words[(i - done) * blocks * used + place] =
+            row[first + i * stride - whole * shape_.columns];
     }
     residues.resize(ring.moduli() * std::ssize(words));
     ring.words(words, shape_.levels, residues);
