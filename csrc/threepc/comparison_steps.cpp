@@ -81,9 +81,9 @@ std::span<const u8> ComparisonSteps::begin(const u64* m, int threads) {
 
 std::span<const u8> ComparisonSteps::join(std::span<const u8> received) {
   expect(level_ < form_.plan.levels.size(), "a comparison has no such level");
+  open(received);
   const std::vector<int>& nodes = form_.plan.levels[level_++];
   const i64 each = form_.several * form_.size;
-  open(received);
   next_.resize((2 * std::ssize(nodes) - 1) * each);
   join_blocks(party_, nodes, sent_.data(), masks_, dealt_ + products_, each, next_.data());
   masks_ += std::ssize(sent_);
@@ -101,6 +101,7 @@ void ComparisonSteps::finish(std::span<const u8> received, u8* known, u8* mask) 
     unpack(sent_.data() + row * form_.size, form_.count, 1, known + row * form_.count);
     unpack(masks_ + row * form_.size, form_.count, 1, mask + row * form_.count);
   }
+  sent_.clear();
 }
 
 // The last message has the top bit of the dealer's mask besides.

@@ -109,6 +109,12 @@ TEST(ComparisonSteps, RefusesWhatDoesNotFit) {
   EXPECT_THROW(steps.begin(m.data(), 1), InvalidArgument);
   EXPECT_THROW(steps.finish(message, known.data(), mask.data()), InvalidArgument);
   EXPECT_THROW(steps.join(Bytes(message.size() + 1)), InvalidArgument);
+  EXPECT_THROW(steps.finish(message, known.data(), mask.data()), InvalidArgument);
+  const Bytes last = kept(steps.join(message));  // a message that was refused changes nothing
+  steps.finish(last, known.data(), mask.data());
+  EXPECT_THROW(steps.finish(last, known.data(), mask.data()), InvalidArgument);
+  ComparisonSteps other(1, form, masks.data(), dealt.data());
+  EXPECT_THROW(other.join(message), InvalidArgument);
 }
 
 TEST(Openings, AreFillsSumsAndPacks) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "threepc/openings.h"
 
-#include <vector>
+#include <memory>
 
 #include "base/pack.h"
 
@@ -17,11 +17,11 @@ void mask_words(KeyPlace place, const u64* part, i64 count, int bits, u64* mask,
 }
 
 void deal_packed(KeyPlace place, const u64* values, i64 count, int bits, u8* wire, int threads) {
-  std::vector<i64> part(count);
+  const std::unique_ptr<i64[]> part(new i64[count]);  // not zeroed: it is written at once
   fill_words({place.key, place.counter, count, bits, 0, reinterpret_cast<const i64*>(values),
-              part.data(), nullptr},
+              part.get(), nullptr},
              {threads});
-  pack(reinterpret_cast<const u64*>(part.data()), count, bits, wire);
+  pack(reinterpret_cast<const u64*>(part.get()), count, bits, wire);
 }
 
 void add_packed(const u64* words, const u8* wire, i64 count, int bits, u64* sums) {

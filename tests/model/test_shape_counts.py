@@ -86,6 +86,14 @@ def test_shapes_and_types_are_those_of_torch(name, shape):
     assert (counted.shape, counted.dtype) == (known.shape, known.dtype)
 
 
+@pytest.mark.parametrize("counts_only", [True, False])
+def test_inputs_of_a_dealer_are_counted(counts_only):
+    with Session(threepc.meter(2, counts_only=counts_only), Numerics()) as session:
+        before = session.engine.counters()["online"]["sent"]
+        assert privml.share(zeros((5,), torch.int64, counts_only), owner=2).shape == (5,)
+        assert session.engine.counters()["online"]["sent"] - before >= 5 * 4
+
+
 def test_a_count_does_not_wait_for_torchs_compiler(tmp_path):
     torch.manual_seed(0)
     module = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(2), torch.nn.Flatten())

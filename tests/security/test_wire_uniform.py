@@ -11,6 +11,7 @@ import wire
 
 import privml
 from privml.engines.threepc import backend as threepc
+from privml.engines.threepc import kernels_cpu
 from privml.engines.threepc.randomness import Silence
 
 N = 4096  # a multiple of 8: no message ends in bits that mean nothing
@@ -97,9 +98,21 @@ def test_a_full_mask_is_uniform_and_one_of_other_values_is_told_apart():
     assert wire.difference_p(uniform, skewed.tobytes()) < wire.LEAST_P
 
 
+class Zeros(Silence):
+    """A stream that draws zeros for parties that compute."""
+
+    def deal_packed(self, value, bits):
+        return kernels_cpu.pack(value, bits)
+
+    def mask(self, part, bits):
+        return self.words(part.shape, bits), part, kernels_cpu.pack(part, bits)
+
+
 def test_a_party_that_masks_nothing_is_noticed(monkeypatch):
-    """The three-party engine with streams of zeros."""
-    monkeypatch.setattr(threepc, "Stream", lambda key, kernels: Silence())
+    monkeypatch.setattr(threepc, "Stream", lambda key, kernels: Zeros())
+    with privml.local("threepc", test_seed=5):  # and its results are right
+        x, y = privml.share(SECRETS["large"], owner=0), privml.share(-SECRETS["large"], owner=1)
+        assert not privml.reveal(x < y).any() and privml.reveal(torch.relu(x)).equal(SECRETS["large"])
     data = sent("threepc", "product of integers", SECRETS["large"], 5)
     assert not wire.looks_uniform(data)
 

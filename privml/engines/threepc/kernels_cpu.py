@@ -72,12 +72,18 @@ def mask_words(
     part: torch.Tensor, key: np.ndarray, start: int, bits: int
 ) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
     """What ``words`` draws there, its sum with ``part``, and ``pack`` of that sum."""
+    if bits == 64:  # the wire is a view
+        mask = words(key, start, part.shape, bits)
+        masked = part + mask
+        return mask, masked, pack(masked, bits)
     mask, masked, wire = _kernels.mask_words(_words(part), key, start, bits, _threads(part.numel()))
     return _tensor(mask, part.shape), _tensor(masked, part.shape), wire
 
 
 def deal_packed(value: torch.Tensor, key: np.ndarray, start: int, bits: int) -> np.ndarray:
     """``pack`` of ``value`` minus what ``words`` draws there."""
+    if bits == 64:  # the wire is a view
+        return _kernels.deal_words(_words(value), key, start, bits, _threads(value.numel())).view(np.uint8)
     return _kernels.deal_packed(_words(value), key, start, bits, _threads(value.numel()))
 
 

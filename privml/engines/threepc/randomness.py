@@ -79,6 +79,9 @@ class Silence(Stream):
     def words(self, shape: Sequence[int], bits: int) -> torch.Tensor:
         return zeros(shape, torch.int64, self._counts_only)
 
+    def deal_packed(self, value: torch.Tensor, bits: int) -> np.ndarray:
+        return np.zeros(-(-value.numel() * bits // 8), np.uint8)
+
     def mask(self, part: torch.Tensor, bits: int) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
         return self.words(part.shape, bits), part, np.zeros(-(-part.numel() * bits // 8), np.uint8)
 
