@@ -104,6 +104,10 @@ def parties(folder: Path, spec: privml.SessionSpec, count: int) -> Iterator[tupl
     address = f"127.0.0.1:{_port(told, running[-1])}"
     try:
         yield Addresses(address, dealer), lambda: [told.get(timeout=60) for _ in running]
+    except BaseException:
+        for process in running:  # they would wait for steps that do not come
+            process.kill()
+        raise
     finally:
         for process in running:
             process.join(60)
