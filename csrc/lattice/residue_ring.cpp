@@ -37,11 +37,11 @@ Limbs product_of(std::span<const u64> primes) {
   return out;
 }
 
-// 2^192 / p, rounded down.
-Limbs reciprocal(u64 p) {
-  Limbs out{};
+// 2^256 / p, rounded down.
+std::array<u64, kLimbs + 1> reciprocal(u64 p) {
+  std::array<u64, kLimbs + 1> out{};
   u64 rest = 1;
-  for (int i = kLimbs - 1; i >= 0; --i) {
+  for (int i = kLimbs; i >= 0; --i) {
     const u128 number = u128{rest} << 64;
     out[i] = static_cast<u64>(number / p);
     rest = static_cast<u64>(number % p);
@@ -60,8 +60,11 @@ Torus low_product(const Limbs& a, Torus b) {
   return {high, static_cast<u64>(middle), static_cast<u64>(low)};
 }
 
-// y a modulo 2^192.
-Torus multiple(u64 y, const Limbs& a) { return low_product(a, {0, 0, y}); }
+// y / p for the reciprocal a of p, rounded down to a multiple of 2^-192 and at most one lower.
+Torus multiple(u64 y, const std::array<u64, kLimbs + 1>& a) {
+  const u64 carry = static_cast<u64>((u128{y} * a[0]) >> 64);
+  return low_product({a[1], a[2], a[3]}, {0, 0, y}) + Torus{0, 0, carry};
+}
 
 }  // namespace
 

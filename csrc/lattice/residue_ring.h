@@ -102,7 +102,7 @@ class ResidueRing {
   std::vector<ResidueMultipliers> torus_multipliers_;              // by prime
   std::vector<std::vector<ResidueMultipliers>> word_multipliers_;  // by halvings and prime
   std::array<u64, 3> modulus_{};                                   // q, the lowest word first
-  std::vector<std::array<u64, 3>> reciprocals_;                    // 2^192 / p
+  std::vector<std::array<u64, 4>> reciprocals_;                    // 2^256 / p, as modulus_
 };
 
 }  // namespace privml::lattice

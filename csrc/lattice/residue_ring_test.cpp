@@ -157,6 +157,24 @@ TEST(ResidueRing, NumbersComeBackFromFractionsOfTheModulus) {
     }
 }
 
+// An error of one sign in every coefficient would add up in sums of products.
+TEST(ResidueRing, FractionsOfTheModulusAreRoundedByLessThanAMillionthOfIt) {
+  for (const WideSet& set : kWideSets) {
+    const ResidueRing ring(64, primes_of(set));
+    const Residues a = ring.uniform({3, 9});
+    Residues negative(ring.size());
+    for (i64 i = 0; i < ring.size(); ++i) {
+      const u64 p = set.primes[i / 64], number = modulo(a[i], p);
+      negative[i] = number == 0 ? 0 : static_cast<double>(p - number);
+    }
+    const TorusVector x = ring.to_torus(a), y = ring.to_torus(negative);
+    for (i64 j = 0; j < 64; ++j) {
+      const Torus sum = -(x[j] + y[j]);  // both are rounded down
+      EXPECT_TRUE(sum.high == 0 && sum.middle == 0 && sum.low <= u64{4} * ring.moduli());
+    }
+  }
+}
+
 TEST(ResidueRing, DigitsAreTheFirstBitsAlikeOnEveryBackend) {
   for (const WideSet& set : kWideSets) {
     std::array<Residues, 2> digits;
