@@ -18,9 +18,11 @@ twopc::Operand operand(const Format& format) {
 }
 
 twopc::WideProduct product_of(const std::array<i64, 4>& sizes, const Format& x, const Format& y,
-                              int ell, bool keeps_last_bit) {
+                              int ell, bool keeps_last_bit, std::optional<i64> byte_price) {
+  expect(!byte_price || *byte_price >= 0, "lattice: the price of a byte is not negative");
   const twopc::WideProduct product{
-      sizes[0], {sizes[1], sizes[2], sizes[3]}, operand(x), operand(y), ell, keeps_last_bit};
+      sizes[0],  {sizes[1], sizes[2], sizes[3]}, operand(x), operand(y), ell, keeps_last_bit,
+      byte_price};
   twopc::expect_fits(product.x, ell);
   twopc::expect_fits(product.y, ell);
   expect(ell < 64 || !keeps_last_bit, "lattice: words hold up to 64 bits");
@@ -35,13 +37,13 @@ py::dict side_of(const twopc::WideSide& side, const lattice::SwitchingLevels& le
                   "upload_bits"_a = side.choice.upload_bits,
                   "answer_bits"_a = side.choice.answer_bits, "key_bytes"_a = side.key_bytes,
                   "upload_bytes"_a = side.upload_bytes, "answer_bytes"_a = side.answer_bytes,
-                  "factors"_a = work.factors, "switches"_a = work.switches,
-                  "ciphertexts"_a = work.ciphertexts);
+                  "nanoseconds"_a = work.nanoseconds());
 }
 
 py::object plan(const twopc::WideSession& session, const std::array<i64, 4>& sizes, const Format& x,
-                const Format& y, int ell, bool keeps_last_bit) {
-  const auto found = twopc::plan_wide(product_of(sizes, x, y, ell, keeps_last_bit), session.states);
+                const Format& y, int ell, bool keeps_last_bit, std::optional<i64> byte_price) {
+  const auto product = product_of(sizes, x, y, ell, keeps_last_bit, byte_price);
+  const auto found = twopc::plan_wide(product, session.states);
   if (!found) return py::none();
   py::list sides;
   for (const int owner : {0, 1}) {
@@ -59,12 +61,14 @@ py::object plan(const twopc::WideSession& session, const std::array<i64, 4>& siz
 
 py::array multiply(TwoPartySession& session, twopc::WideSession& keys, const Words& x,
                    const Format& x_format, const Words& y, const Format& y_format,
-                   const std::array<i64, 4>& sizes, int ell, bool keeps_last_bit) {
+                   const std::array<i64, 4>& sizes, int ell, bool keeps_last_bit,
+                   std::optional<i64> byte_price) {
   const auto a = view_if(x, "x"), b = view_if(y, "y");
   // Arguments are checked before a session is touched, which a failing protocol would end.
-  const twopc::WideProduct product = product_of(sizes, x_format, y_format, ell, keeps_last_bit);
+  const twopc::WideProduct product =
+      product_of(sizes, x_format, y_format, ell, keeps_last_bit, byte_price);
   const auto& [rows, inner, columns] = product.shape;
-  expect(twopc::plan_wide(product, keys.states).has_value(),
+  expect(keys.plans.of(product, keys.states).has_value(),
          "lattice: no parameters serve this product");
   const auto check = [&](std::span<const u64> words, const twopc::Operand& format, i64 count) {
     expect(size(words) == (twopc::holds(session.rank(), format) ? count : 0),
@@ -94,11 +98,13 @@ void define_wide_products(py::module_& m) {
            }),
            "threads"_a = 1);
   m.def("wide_plan", &plan, "keys"_a, "sizes"_a, "x_format"_a, "y_format"_a, "ell"_a,
-        "keeps_last_bit"_a = false,
+        "keeps_last_bit"_a = false, "byte_price"_a = twopc::WideProduct{}.byte_price,
         "Who encrypts what in x @ y for batch, rows, inner, columns, and what it costs; None where "
-        "no parameters serve.");
+        "no parameters serve. A byte weighs as much as byte_price nanoseconds of work; "
+        "None: bytes count alone.");
   m.def("wide_matmul", &multiply, "session"_a, "keys"_a, "x"_a, "x_format"_a, "y"_a, "y_format"_a,
         "sizes"_a, "ell"_a, "keeps_last_bit"_a = false,
+        "byte_price"_a = twopc::WideProduct{}.byte_price,
         "x @ y [batch, rows, columns] mod 2^ell by ciphertexts, both factors shared or known to a "
         "party, at any width; `keeps_last_bit`: twice that, or one more, mod 2^(ell + 1).");
 }

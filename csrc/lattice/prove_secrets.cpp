@@ -105,8 +105,8 @@ void packed() {
 
 void wide() {
   const WideSet& set = kWideSets[1];
-  const WideShape shape{set.ring.n, 1, 3, 5, 4, 2};
-  WideBounds bounds{32, 5 * std::exp2(62), 1, shape.levels, {0b11}};
+  const WideShape shape{set.ring.n, 1, 3, 5, 4, 2, 1};
+  WideBounds bounds{32, 10 * std::exp2(62), 1, shape.levels, {0b11}};
   const WideChoice choice = choose_wide(set, bounds).value();
   const Factors factors(shape.rows * shape.inner, shape.inner * shape.columns, 3);
   crypto::Prg client(hidden_block(6)), evaluators(hidden_block(7));

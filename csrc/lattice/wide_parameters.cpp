@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lattice/wide_parameters.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/error.h"
@@ -34,10 +35,11 @@ double twice_rounded(const RingSet& ring, int bits) {
 
 }  // namespace
 
-double SwitchingLevels::images(int levels) const {
-  double sum = 0;
-  for (int level = 0; level < levels; ++level) sum += std::exp2(level) * times(level);
-  return sum;
+double SwitchingLevels::images(int levels, i64 outputs) const {
+  i64 sum = 0;
+  for (int level = 0; level < levels; ++level)
+    sum += std::min(i64{1} << level, outputs) * times(level);
+  return static_cast<double>(sum);
 }
 
 SwitchingLevels SwitchingLevels::with(int levels) const {
@@ -46,7 +48,8 @@ SwitchingLevels SwitchingLevels::with(int levels) const {
   for (unsigned added = 0; added < 1U << levels; ++added) {
     const SwitchingLevels one{kept | added};
     if ((kept & added) != 0 || (levels > 0 && one.kept >> (levels - 1) == 0)) continue;
-    const double price = one.images(levels) + kImagesOfKeys * std::popcount(added);
+    const double price =
+        one.images(levels, i64{1} << levels) + kImagesOfKeys * std::popcount(added);
     if (least >= 0 && price >= least) continue;
     least = price;
     best = one;
@@ -90,8 +93,15 @@ std::optional<WideChoice> choose_wide(const WideSet& set, const WideBounds& boun
       return choice.log2_failure <= kRequiredFailure;
     };
     if (!serves(choice.upload_bits)) continue;
+    // More bits serve as well.
     int bits = choice.upload_bits;
-    while (bits > bounds.ring_bits + 1 && serves(bits - 1)) --bits;
+    for (int least = bounds.ring_bits + 1; least < bits;) {
+      const int middle = (least + bits) / 2;
+      if (serves(middle))
+        bits = middle;
+      else
+        least = middle + 1;
+    }
     serves(bits);
     return choice;
   }

@@ -46,8 +46,8 @@ struct SwitchingLevels {
   unsigned kept = 0;
   // These and those that packing `levels` levels pays for.
   SwitchingLevels with(int levels) const;
-  // Key switches of a full answer.
-  double images(int levels) const;
+  // Key switches of an answer that packs so many outputs.
+  double images(int levels, i64 outputs) const;
   int serving(int level) const { return level + std::countr_zero(kept >> level); }
   int times(int level) const { return 1 << (serving(level) - level); }
 };
@@ -56,9 +56,10 @@ inline constexpr int kMostWideLevels = 10;
 // What is public about answers whose noises add up in one result.
 struct WideBounds {
   int ring_bits = 0;
-  double squares = 0;  // of products' terms: the sum of inner * largest^2, see parameters.h
-  int answers = 1;     // of which each has halves c1 of its own
-  int levels = 0;      // of packing, at most
+  // Of what a coefficient meets: the sum of inner * columns at once * largest^2, see parameters.h.
+  double squares = 0;
+  int answers = 1;  // of which each has halves c1 of its own
+  int levels = 0;   // of packing, at most
   SwitchingLevels keys{};
 };
 

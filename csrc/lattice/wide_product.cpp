@@ -10,7 +10,8 @@
 namespace privml::lattice {
 namespace {
 
-constexpr i64 kMostOutputsAtOnce = 16;  // for which ciphertexts are read once
+constexpr i64 kMostOutputsAtOnce = 16;          // for which ciphertexts are read once
+constexpr i64 kMostWordsAtOnce = i64{1} << 20;  // of y, as residues
 constexpr u64 kFewestWords = 16;
 
 i64 power_of(i64 n, int level) { return (n >> level) + 1; }
@@ -28,19 +29,33 @@ void in_polynomials(const WideShape& shape, Polynomial&& polynomial) {
 }
 
 i64 polynomial_bytes(const WideChoice& choice, const WideShape& shape, i64 part, i64 block) {
-  return torus_bytes(shape.rows_of(part) * shape.width_of(block), choice.upload_bits);
+  return torus_bytes(shape.slots_of(part) * shape.width_of(block), choice.upload_bits);
 }
 
-// Calls place(coefficient, output) for the entries of the outputs that an answer holds.
+// What stands in an output: columns first and following ones, of a part of the rows of a product.
+struct Output {
+  i64 product, part, first, columns;
+};
+
+Output output_of(const WideShape& shape, i64 number) {
+  const i64 groups = shape.column_groups(), whole = number / groups;
+  const i64 first = number % groups * shape.columns_at_once();
+  return {whole / shape.parts(), whole % shape.parts(), first,
+          std::min(shape.columns_at_once(), shape.columns - first)};
+}
+
+// Calls place(coefficient, entry) for the entries of the outputs that an answer holds.
 template <class Place>
 void in_places(const WideShape& shape, i64 answer, Place&& place) {
   const i64 gap = shape.gap(), first = answer * gap;
   for (i64 i = 0; i < std::min(gap, shape.outputs() - first); ++i) {
-    const i64 column = (first + i) % shape.columns, whole = (first + i) / shape.columns;
-    const i64 part = whole % shape.parts(), product = whole / shape.parts();
-    for (i64 row = 0; row < shape.rows_of(part); ++row)
-      place(row * gap + i,
-            (product * shape.rows + part * shape.rows_at_once() + row) * shape.columns + column);
+    const Output output = output_of(shape, first + i);
+    for (i64 row = 0; row < shape.rows_of(output.part); ++row) {
+      const i64 at = output.product * shape.rows + output.part * shape.rows_at_once() + row;
+      for (i64 column = 0; column < output.columns; ++column)
+        place((row * shape.columns_at_once() + column) * gap + i,
+              at * shape.columns + output.first + column);
+    }
   }
 }
 
@@ -60,24 +75,27 @@ Residues transformed(const ResidueRing& ring, Residues a) {
 
 void expect_fits(const WideChoice& choice, const WideShape& shape) {
   expect(shape.n == choice.set.ring.n && shape.batch >= 1 && shape.rows >= 1 && shape.inner >= 1 &&
-             shape.columns >= 1 && shape.levels >= 0 && shape.gap() <= shape.n,
+             shape.columns >= 1 && shape.levels >= 0 && shape.column_levels >= 0 &&
+             shape.rows_at_once() >= 1,
          "lattice: the product does not fit the polynomials");
 }
 
 }  // namespace
 
+i64 WideShape::sent() const {
+  return batch * ((parts() - 1) * slots_of(0) + slots_of(parts() - 1)) * inner;
+}
+
 i64 wide_upload_bytes(const WideChoice& choice, const WideShape& shape) {
-  i64 sum = 0;
-  for (i64 part = 0; part < shape.parts(); ++part)
-    sum += shape.batch * wide_part_bytes(choice, shape, part);
-  return sum;
+  const i64 last = shape.parts() - 1;
+  return shape.batch *
+         (last * wide_part_bytes(choice, shape, 0) + wide_part_bytes(choice, shape, last));
 }
 
 i64 wide_part_bytes(const WideChoice& choice, const WideShape& shape, i64 part) {
-  i64 sum = 0;
-  for (i64 block = 0; block < shape.blocks(); ++block)
-    sum += polynomial_bytes(choice, shape, part, block);
-  return sum;
+  const i64 last = shape.blocks() - 1;
+  return last * polynomial_bytes(choice, shape, part, 0) +
+         polynomial_bytes(choice, shape, part, last);
 }
 
 i64 wide_answer_bytes(const WideChoice& choice) {
@@ -149,14 +167,18 @@ void WideKeyOwner::write_upload(const WideChoice& choice, const WideShape& shape
   in_polynomials(shape, [&](i64 index, i64 product, i64 part, i64 block) {
     const TorusVector c0 =
         ring_.to_torus(encryption_of_zero(public_seed(digest_, PublicPart::upload, first + index)));
-    const i64 rows = shape.rows_of(part), width = shape.width_of(block);
-    TorusVector sent(rows * width);
-    for (i64 row = 0; row < rows; ++row) {
+    const i64 slots = shape.slots_of(part), width = shape.width_of(block);
+    TorusVector sent(slots * width);
+    for (i64 i = 0; i < slots; ++i) {
+      const i64 slot = shape.slot(i), row = slot / shape.columns_at_once();
       const i64 at = product * shape.rows + part * shape.rows_at_once() + row;
-      for (i64 k = 0; k < width; ++k)
-        sent[row * width + k] = rounded(
-            c0[row * gap + k] + torus_of(x[at * shape.inner + block * gap + k], choice.ring_bits),
-            choice.upload_bits);
+      const bool empty = slot % shape.columns_at_once() != 0 || row >= shape.rows_of(part);
+      for (i64 k = 0; k < width; ++k) {
+        Torus value = c0[slot * gap + k];
+        if (!empty)
+          value = value + torus_of(x[at * shape.inner + block * gap + k], choice.ring_bits);
+        sent[i * width + k] = rounded(value, choice.upload_bits);
+      }
     }
     const i64 bytes = polynomial_bytes(choice, shape, part, block);
     write_torus(sent, choice.upload_bits, out.subspan(written, bytes));
@@ -258,12 +280,12 @@ void WideEvaluator::read_part(Bytes upload) {
       width = shape_.width_of(block);
       shift = ring.monomial(1 - width);
     }
-    TorusVector sent(shape_.rows_of(part) * width);
+    TorusVector sent(shape_.slots_of(part) * width);
     read_torus(upload.subspan(at, bytes), choice_.upload_bits, sent);
     at += bytes;
     std::ranges::fill(c0, Torus{});
-    for (i64 row = 0; row < shape_.rows_of(part); ++row)
-      std::copy_n(sent.begin() + row * width, width, c0.begin() + row * gap);
+    for (i64 i = 0; i < shape_.slots_of(part); ++i)
+      std::copy_n(sent.begin() + i * width, width, c0.begin() + shape_.slot(i) * gap);
     const crypto::Block seed =
         public_seed(keys_.digest(), PublicPart::upload, first_ + read_ * blocks + block);
     ciphertexts.push_back({ring.product(transformed(ring, ring.of_torus(c0)), shift),
@@ -274,18 +296,28 @@ void WideEvaluator::read_part(Bytes upload) {
 
 i64 WideEvaluator::parts_for(i64 answer) const {
   const i64 last = std::min((answer + 1) * shape_.gap(), shape_.outputs()) - 1;
-  return last / shape_.columns + 1;
+  return last / shape_.column_groups() + 1;
 }
 
-i64 WideEvaluator::outputs_at_once() const { return std::min(shape_.gap(), kMostOutputsAtOnce); }
+i64 WideEvaluator::words_at_once() const {
+  const i64 columns = std::min(shape_.columns_at_once(), shape_.columns);
+  const auto length = static_cast<u64>((columns - 1) * shape_.gap() + shape_.width_of(0));
+  return static_cast<i64>(std::max(kFewestWords, std::bit_ceil(length)));
+}
 
-// Columns of y in polynomials times the ciphertexts of their parts.
+i64 WideEvaluator::outputs_at_once() const {
+  i64 outputs = std::min(shape_.gap(), kMostOutputsAtOnce);
+  while (outputs > 1 && outputs * shape_.blocks() * words_at_once() > kMostWordsAtOnce)
+    outputs /= 2;
+  return outputs;
+}
+
+// Columns of y in polynomials, those of an output in one, times the ciphertexts of their parts.
 void WideEvaluator::make(i64 first, i64 last, i64 stride, std::span<const u64> y,
                          Outputs& outputs) const {
   const ResidueRing& ring = keys_.ring();
-  const i64 blocks = shape_.blocks(), gap = shape_.gap();
-  const i64 used =
-      static_cast<i64>(std::max(kFewestWords, std::bit_ceil(static_cast<u64>(shape_.width_of(0)))));
+  const i64 blocks = shape_.blocks(), gap = shape_.gap(), groups = shape_.column_groups();
+  const i64 used = words_at_once();
   outputs.first = first;
   outputs.stride = stride;
   outputs.made.resize(ceil_div(last - first, stride));
@@ -296,16 +328,17 @@ void WideEvaluator::make(i64 first, i64 last, i64 stride, std::span<const u64> y
   WipedVector<u64> words;
   WipedVector<double> residues;
   for (i64 done = 0, next; done < std::ssize(outputs.made); done = next) {
-    const i64 whole = (first + done * stride) / shape_.columns;
-    next =
-        std::min(ceil_div((whole + 1) * shape_.columns - first, stride), std::ssize(outputs.made));
-    words.assign((next - done) * blocks * used, 0);
+    const i64 whole = (first + done * stride) / groups;
+    next = std::min(ceil_div((whole + 1) * groups - first, stride), std::ssize(outputs.made));
+    std::vector<Output> columns;
+    for (i64 i = done; i < next; ++i) columns.push_back(output_of(shape_, first + i * stride));
+    words.assign(std::ssize(columns) * blocks * used, 0);
     for (i64 k = 0; k < shape_.inner; ++k) {
       const i64 block = k / gap, place = block * used + shape_.width_of(block) - 1 - k % gap;
       const u64* row = &y[(whole / shape_.parts() * shape_.inner + k) * shape_.columns];
-      for (i64 i = done; i < next; ++i)
-        words[(i - done) * blocks * used + place] =
-            row[first + i * stride - whole * shape_.columns];
+      for (i64 i = 0; i < std::ssize(columns); ++i)
+        for (i64 column = 0; column < columns[i].columns; ++column)
+          words[i * blocks * used + place + column * gap] = row[columns[i].first + column];
     }
     residues.resize(ring.moduli() * std::ssize(words));
     ring.words(words, shape_.levels, residues);
@@ -356,7 +389,7 @@ void WideEvaluator::answer(i64 first, std::span<const u64> y, MutableBytes out,
       answer_one(first + i, y, blindings[i], out.subspan(i * each, each), sums);
   });
   const i64 next = (first + count) * shape_.gap();
-  parts_.erase(parts_.begin(), parts_.lower_bound(next / shape_.columns));
+  parts_.erase(parts_.begin(), parts_.lower_bound(next / shape_.column_groups()));
 }
 
 void WideEvaluator::answer_one(i64 number, std::span<const u64> y, const Blinding& blinding,

@@ -7,13 +7,16 @@
 //                2^ring_bits + noise, whose noise is below 2^-(ring_bits + 2) but for
 //                choice.log2_failure. Whoever uses the shares rounds them and drops what is below
 //                2^-ring_bits exactly, so that noise reaches nobody (twopc/product/last_bit.h).
-// Method         2^levels (the gap) entries of a row of x stand side by side in one polynomial, n /
-//                gap rows below each other. A column of y is a polynomial, too, so that the product
-//                with the ciphertext has the entries of the output at multiples of the gap. The
-//                columns of all products of the batch are packed, gap of them in one answer, as in
-//                packed.h; but columns are divided by the gap first, which an odd modulus allows,
-//                so that packing takes no room. Digits of key switching are the first bits of
-//                numbers divided by q: since noise is as large as y, two long digits suffice.
+// Method         2^levels (the gap) entries of a row of x stand side by side in one slot of a
+//                polynomial, every 2^column_levels slots, so that it holds n / gap /
+//                2^column_levels rows. 2^column_levels columns of y, a slot each, are a polynomial,
+//                too, and its product with the ciphertext has a row's entries of the output at the
+//                beginnings of its slots. More columns at once need fewer key switches, and longer
+//                uploads: what an output meets of slots without entries, encryptions of zero, is
+//                sent, too. Such products, of the whole batch, are packed, gap of them in one
+//                answer, as in packed.h; but y is divided by the gap first, which an odd modulus
+//                allows, so that packing takes no room. Digits of key switching are the first bits
+//                of numbers divided by q: since noise is as large as y, two long digits suffice.
 //                Ciphertexts come as their first bits, of which more than noise allows say nothing.
 // Leakage        as packed.h, with y for the weights: to the evaluator, uploads and keys are
 //                samples of ring learning with errors; to the key owner, c0 of answers is uniform
@@ -39,20 +42,30 @@ inline constexpr i64 kMostWideProducts = i64{1} << 12;
 inline constexpr int kWideDigits = 2;
 
 // A batch of products x y and how it lies in polynomials of n coefficients: blocks of `gap` entries
-// of up to n / gap rows.
+// of up to rows_at_once() rows, of which each has as many slots as there are columns at once.
 struct WideShape {
   i64 n = 0, batch = 1, rows = 0, inner = 0, columns = 0;
-  int levels = 0;
+  int levels = 0, column_levels = 0;
 
   i64 gap() const { return i64{1} << levels; }
-  i64 rows_at_once() const { return n >> levels; }
+  i64 columns_at_once() const { return i64{1} << column_levels; }
+  i64 rows_at_once() const { return n >> (levels + column_levels); }
   i64 parts() const { return ceil_div(rows, rows_at_once()); }  // of the rows
   i64 blocks() const { return ceil_div(inner, gap()); }         // of a row
+  i64 column_groups() const { return ceil_div(columns, columns_at_once()); }
   i64 polynomials() const { return batch * parts() * blocks(); }
-  i64 outputs() const { return batch * parts() * columns; }  // columns before they are packed
+  i64 outputs() const { return batch * parts() * column_groups(); }  // before they are packed
   i64 answers() const { return ceil_div(outputs(), gap()); }
   i64 rows_of(i64 part) const { return std::min(rows_at_once(), rows - part * rows_at_once()); }
   i64 width_of(i64 block) const { return std::min(gap(), inner - block * gap()); }
+  // Slots of a part's polynomials that its outputs depend on, and where the i-th one is: those of
+  // the rows, and as many before them as other columns of a group reach.
+  i64 slots_of(i64 part) const {
+    return std::min(n >> levels, (rows_of(part) + 1) * columns_at_once() - 1);
+  }
+  i64 slot(i64 i) const { return (i - (columns_at_once() - 1)) & ((n >> levels) - 1); }
+  // Coefficients of all uploads.
+  i64 sent() const;
 };
 
 // Of all ciphertexts, of those of one part of the rows of one product, and of an answer's c1.
@@ -149,6 +162,7 @@ class WideEvaluator {
     i64 first = 0, stride = 1;
     std::vector<Ciphertext> made;
   };
+  i64 words_at_once() const;
   i64 outputs_at_once() const;
   void make(i64 first, i64 last, i64 stride, std::span<const u64> y, Outputs& outputs) const;
   Ciphertext pack(i64 first, i64 last, i64 stride, std::span<const u64> y, Outputs& outputs) const;

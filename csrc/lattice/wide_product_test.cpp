@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -95,8 +96,9 @@ struct Session {
 };
 
 WideBounds bounds(const WideShape& shape, int ring_bits, SwitchingLevels keys) {
-  return {ring_bits, static_cast<double>(shape.inner) * std::exp2(2 * (ring_bits - 1)), 1,
-          shape.levels, keys};
+  const i64 terms = shape.inner * std::min(shape.columns, shape.columns_at_once());
+  return {ring_bits, static_cast<double>(terms) * std::exp2(2 * (ring_bits - 1)), 1, shape.levels,
+          keys};
 }
 
 WideShape placed(WideShape shape, const WideSet& set) {
@@ -114,7 +116,11 @@ TEST(WideProduct, ExactForEveryGapAndManyShapes) {
     for (const WideShape& shape :
          {WideShape{0, 1, 1, 1, 1, levels}, WideShape{0, 2, 4096 >> levels, 5, 3, levels},
           WideShape{0, 3, 3, 2 * gap + 1, gap + 1, levels},
-          WideShape{0, 1, (4096 >> levels) + 2, gap - gap / 2, 2, levels}}) {
+          WideShape{0, 1, (4096 >> levels) + 2, gap - gap / 2, 2, levels},
+          WideShape{0, 1, 1, 1, 2, levels, 1}, WideShape{0, 2, 2, gap + 1, 11, levels, 2},
+          WideShape{0, 3, 3, 2 * gap - gap / 2, gap + 1, levels, 1},
+          WideShape{0, 1, (4096 >> levels) / 16, gap, 15, levels, 4},
+          WideShape{0, 2, (4096 >> levels) / 8 + 1, gap, 9, levels, 3}}) {
       const WideShape own = placed(shape, set);
       const auto choice = choose_wide(set, bounds(own, 24, kept));
       ASSERT_TRUE(choice);
@@ -126,11 +132,41 @@ TEST(WideProduct, ExactForEveryGapAndManyShapes) {
   }
 }
 
+// So many entries of y that fewer outputs than otherwise are made together.
+TEST(WideProduct, ExactForLongRowsAndSeveralColumns) {
+  const WideSet& set = kWideSets[1];
+  const SwitchingLevels kept = SwitchingLevels{}.with(5);
+  Session session(set, kept);
+  const WideShape shape = placed({0, 1, 1, 3000, 1000, 5, 6}, set);
+  const auto choice = choose_wide(set, bounds(shape, 16, kept));
+  ASSERT_TRUE(choice);
+  const auto x = words(Values::random, shape.inner, 16, 1);
+  const auto y = words(Values::random, shape.inner * shape.columns, 16, 2);
+  EXPECT_TRUE(session.run(*choice, shape, 0, x, y).exact);
+}
+
+// Slots that are sent are those that some entry of the output meets, and no others.
+TEST(WideProduct, WhatOutputsDependOnIsSent) {
+  for (const int column_levels : {0, 1, 3})
+    for (const i64 rows : {1, 2, 31, 32, 256}) {
+      const WideShape shape{4096, 1, rows, 16, 64, 4, column_levels};
+      const i64 slots = shape.n / shape.gap(), at_once = shape.columns_at_once();
+      std::vector<bool> met(slots), sent(slots);
+      for (i64 row = 0; row < shape.rows_of(0); ++row)
+        for (i64 column = 0; column < at_once; ++column)
+          for (i64 other = 0; other < at_once; ++other)
+            met[(row * at_once + column - other + slots) % slots] = true;
+      for (i64 i = 0; i < shape.slots_of(0); ++i) sent[shape.slot(i)] = true;
+      EXPECT_EQ(sent, met) << rows << " " << column_levels;
+      EXPECT_EQ(shape.slots_of(0), std::ranges::count(met, true));
+    }
+}
+
 TEST(WideProduct, AnswersOfOneCallAreThoseOfSeveralThreads) {
   const WideSet& set = kWideSets[1];
   const SwitchingLevels kept = SwitchingLevels{}.with(4);
   Session session(set, kept);
-  const WideShape shape = placed({0, 3, 300, 40, 31, 4}, set);
+  const WideShape shape = placed({0, 3, 150, 40, 61, 4, 1}, set);
   const auto choice = choose_wide(set, bounds(shape, 24, kept));
   ASSERT_TRUE(choice && shape.parts() == 2 && shape.answers() == 12);
   const auto x = words(Values::random, shape.batch * shape.rows * shape.inner, 24, 1);
@@ -170,20 +206,22 @@ TEST(WideProduct, AnswersOfOneCallAreThoseOfSeveralThreads) {
 TEST(WideProduct, NoiseOfExtremeValuesStaysBelowItsBound) {
   for (const auto& [number, ring_bits] : {std::pair{0, 32}, {1, 36}, {2, 44}, {2, 48}, {3, 64}}) {
     const WideSet& set = kWideSets[number];
-    const WideShape shape = placed({0, 1, 8, 200, 64, 5}, set);
     const SwitchingLevels kept = SwitchingLevels{}.with(5);
-    const auto choice = choose_wide(set, bounds(shape, ring_bits, kept));
-    ASSERT_TRUE(choice) << ring_bits;
-    EXPECT_LE(choice->log2_failure, kRequiredFailure);
     Session session(set, kept);
     i64 first = 0;
-    for (const Values kind : {Values::random, Values::smallest, Values::alternating}) {
-      const auto x = words(kind, 8 * 200, ring_bits, 3), y = words(kind, 200 * 64, ring_bits, 4);
-      const Outcome outcome = session.run(*choice, shape, first, x, y);
-      EXPECT_TRUE(outcome.exact) << ring_bits;
-      EXPECT_LT(outcome.noise, 0.15) << ring_bits;
-      EXPECT_GT(outcome.noise, 0.02) << ring_bits;
-      first += shape.polynomials();
+    for (const int column_levels : {0, 3}) {
+      const WideShape shape = placed({0, 1, 8, 200, 64, 5, column_levels}, set);
+      const auto choice = choose_wide(set, bounds(shape, ring_bits, kept));
+      ASSERT_TRUE(choice) << ring_bits;
+      EXPECT_LE(choice->log2_failure, kRequiredFailure);
+      for (const Values kind : {Values::random, Values::smallest, Values::alternating}) {
+        const auto x = words(kind, 8 * 200, ring_bits, 3), y = words(kind, 200 * 64, ring_bits, 4);
+        const Outcome outcome = session.run(*choice, shape, first, x, y);
+        EXPECT_TRUE(outcome.exact) << ring_bits;
+        EXPECT_LT(outcome.noise, 0.15) << ring_bits;
+        EXPECT_GT(outcome.noise, 0.02) << ring_bits;
+        first += shape.polynomials();
+      }
     }
   }
 }
@@ -193,9 +231,10 @@ TEST(WideProduct, NoiseOfExtremeValuesStaysBelowItsBound) {
 TEST(WideProduct, EveryPartOfTheNoiseIsAsLargeAsItsBound) {
   constexpr int kRingBits = 8, kInner = 4;
   for (const WideSet& set : kWideSets)
-    for (const int levels : {1, 5}) {
-      const i64 rows = set.ring.n >> levels, columns = i64{1} << levels;
-      const WideShape shape = placed({0, 1, rows, kInner, columns, levels}, set);
+    for (const auto& [levels, column_levels] : {std::pair{1, 0}, {5, 0}, {1, 4}, {5, 2}}) {
+      const i64 rows = set.ring.n >> (levels + column_levels);
+      const i64 columns = i64{1} << (levels + column_levels);
+      const WideShape shape = placed({0, 1, rows, kInner, columns, levels, column_levels}, set);
       const SwitchingLevels kept = SwitchingLevels{}.with(levels);
       Session session(set, kept);
       i64 first = 0;
@@ -211,7 +250,8 @@ TEST(WideProduct, EveryPartOfTheNoiseIsAsLargeAsItsBound) {
         const double log2_tail = log2_failure(choice, bounds(shape, kRingBits, kept));
         const double deviation = room / std::sqrt(2 * std::log(2.) * (1 - log2_tail));
         const double found = std::sqrt(outcome.squares / static_cast<double>(rows * columns));
-        SCOPED_TRACE(std::to_string(set.ring.log_q) + " " + std::to_string(upload_bits));
+        SCOPED_TRACE(std::to_string(set.ring.log_q) + " " + std::to_string(upload_bits) + " " +
+                     std::to_string(column_levels));
         EXPECT_LT(found, 1.1 * deviation);  // all columns have the noise of one upload
         EXPECT_GT(found, deviation / 2);
       }
@@ -294,7 +334,8 @@ TEST(WideProduct, KeysOfFewLevelsServeTheOthers) {
   // What is there serves.
   EXPECT_EQ(SwitchingLevels{0b10100}.with(4).kept, 0b10100U);
   EXPECT_EQ(SwitchingLevels{0b10100}.with(7).kept & 0b10100U, 0b10100U);
-  EXPECT_EQ(SwitchingLevels{0b10100}.images(5), 16 + 8 * 2 + 4 + 2 * 2 + 4);
+  EXPECT_EQ(SwitchingLevels{0b10100}.images(5, 32), 16 + 8 * 2 + 4 + 2 * 2 + 4);
+  EXPECT_EQ(SwitchingLevels{0b10100}.images(5, 3), 3 + 3 * 2 + 3 + 2 * 2 + 4);
 }
 
 }  // namespace

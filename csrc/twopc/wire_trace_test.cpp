@@ -251,19 +251,24 @@ TEST(WireTrace, LatticeConvolutions) {
 }
 
 TEST(WireTrace, WideProducts) {
-  // Of one party that encrypts both factors, and of both parties; with the last bit dropped or
-  // kept.
   struct Case {
     MatrixShape shape;
     bool keeps_last_bit;
+    i64 byte_price;
     const char* hash;
   };
-  for (const auto& [shape, keeps, hash] :
-       {Case{{10, 5, 4}, false, "1ac35820612c6136"}, Case{{8, 64, 1024}, false, "a13ab853d9d7ca37"},
-        Case{{10, 5, 4}, true, "d46c04ef0a18209b"}, Case{{8, 64, 1024}, true, "8e3151d20792f3eb"}})
-    EXPECT_EQ(trace([&, shape = shape, keeps = keeps](ot::Party& p, const Words& x, const Bits&) {
+  // Of one party that encrypts both factors, and of both parties; of several columns at once; with
+  // the last bit dropped or kept.
+  for (const auto& [shape, keeps, byte_price, hash] :
+       {Case{{10, 5, 4}, false, 1000, "e64d3cf19d57e014"},
+        Case{{8, 64, 1024}, false, 1000, "dc2890b93e02f4bc"},
+        Case{{10, 50, 40}, false, 1, "655fad4281238b4a"},
+        Case{{10, 5, 4}, true, 1000, "c5382f23b290e439"},
+        Case{{8, 64, 1024}, true, 1000, "bd78cd418ea91c53"},
+        Case{{10, 50, 40}, true, 1, "436dc9441550c866"}})
+    EXPECT_EQ(trace([&](ot::Party& p, const Words& x, const Bits&) {
                 const WideProduct product{1,      shape, {kShared, kWidth}, {kShared, kWidth},
-                                          kWidth, keeps};
+                                          kWidth, keeps, byte_price};
                 Words left(shape.rows * shape.inner), right(shape.inner * shape.columns);
                 for (size_t i = 0; i < left.size(); ++i) left[i] = x[i % x.size()];
                 for (size_t i = 0; i < right.size(); ++i) right[i] = x[i * 7 % x.size()];

@@ -589,6 +589,7 @@ def wide_matmul(
     sizes: collections.abc.Sequence[int],
     ell: int,
     keeps_last_bit: bool = False,
+    byte_price: int | None = 1000,
 ) -> numpy.ndarray:
     """
     x @ y [batch, rows, columns] mod 2^ell by ciphertexts, both factors shared or known to a party, at any width; `keeps_last_bit`: twice that, or one more, mod 2^(ell + 1).
@@ -601,9 +602,10 @@ def wide_plan(
     y_format: tuple[int, int, bool],
     ell: int,
     keeps_last_bit: bool = False,
+    byte_price: int | None = 1000,
 ) -> typing.Any:
     """
-    Who encrypts what in x @ y for batch, rows, inner, columns, and what it costs; None where no parameters serve.
+    Who encrypts what in x @ y for batch, rows, inner, columns, and what it costs; None where no parameters serve. A byte weighs as much as byte_price nanoseconds of work; None: bytes count alone.
     """
 
 def wrap(session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int) -> numpy.typing.NDArray[numpy.uint8]: ...

@@ -357,7 +357,7 @@ ONE_ROW = [(768, 768), (768, 2304), (768, 3072), (3072, 768)]
 def test_no_choice_sends_more_than_a_gigabyte_for_each_second_that_it_saves(shape, provider):
     """On loopback transfers would take less time for products of one row, and send hundreds of times as much."""
     made = product(1, *shape, bits=37)
-    others = candidates(of_weights(made, 1), provider, LOOPBACK)
+    others = candidates(of_weights(made, 1, LOOPBACK), provider, LOOPBACK)
     form = form_of(made, ("",), provider, LOOPBACK, call_of(made), further=others)
     assert form.name == WIDE
     (ciphertexts,) = (predicted for other, predicted in others if other.name == WIDE)

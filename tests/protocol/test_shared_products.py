@@ -17,8 +17,8 @@ from privml.engines.plain.engine import PlainEngine
 from privml.engines.ring import wrap
 from privml.engines.shares import Promise, Shift, Window
 from privml.engines.twopc import backend as twopc
-from privml.engines.twopc.linear import TRANSFERS, WIDE, ByTransfers, Linear, by_transfers
-from privml.engines.twopc.wide import WideProduct, by_ciphertexts, form_of
+from privml.engines.twopc.linear import BY_TRANSFERS, TRANSFERS, WIDE, ByTransfers, Linear, by_transfers, byte_price
+from privml.engines.twopc.wide import WideProduct, by_ciphertexts, form_of, plan_of
 
 T = _core.twopc
 PLAIN = PlainEngine(check_overflow=False)
@@ -229,8 +229,9 @@ def test_the_meter_books_what_crosses_the_wire(rng, provider):
 
 
 # ---- the choice
-def shared(batch, rows, inner, columns, bits=32):
-    return WideProduct(batch, rows, inner, columns, bits, (SHARED, bits, True), (SHARED, bits, True))
+def shared(batch, rows, inner, columns, bits=32, link=BY_TRANSFERS):
+    formats = (SHARED, bits, True), (SHARED, bits, True)
+    return WideProduct(batch, rows, inner, columns, bits, *formats, byte_price(link))
 
 
 def call_of(product):
@@ -247,12 +248,33 @@ LAN, WAN = (Linear("auto", delay=delay, seconds_per_byte=8 / rate) for delay, ra
 def test_what_is_chosen_is_what_is_predicted_to_be_faster():
     names = set()
     for shape, link in itertools.product([(1, 1, 4, 6), (4, 32, 32, 32), (12, 128, 64, 128)], [LAN, WAN]):
-        made = shared(*shape)
+        made = shared(*shape, link=link)
         faster = by_ciphertexts(made, SOFTSPOKEN, link).seconds < by_transfers(call_of(made), SOFTSPOKEN, link).seconds
         names.add(form_of(made, SOFTSPOKEN, link, call_of(made)).name)
         assert form_of(made, SOFTSPOKEN, link, call_of(made)).name == (WIDE if faster else TRANSFERS)
     assert names == {WIDE, TRANSFERS}
     assert form_of(shared(12, 128, 64, 128), SOFTSPOKEN, LAN, call_of(shared(12, 128, 64, 128))).name == WIDE
+
+
+def test_slow_links_take_fewer_bytes_and_more_work():
+    links = [Linear("auto"), LAN, WAN, Linear("auto", seconds_per_byte=1e-5)]
+    for shape in ((1, 32, 128, 384), (4, 32, 32, 32), (1, 1, 400, 120)):
+        plans = [plan_of(shared(*shape, link=link)) for link in links]
+        sides = [[side for side in plan["sides"] if side is not None] for plan in plans]
+        sent = [sum(side["upload_bytes"] + side["answer_bytes"] for side in each) for each in sides]
+        work = [sum(side["nanoseconds"] for side in each) for each in sides]
+        assert sent == sorted(sent, reverse=True) and work == sorted(work)
+        assert sent[0] > sent[-1] and work[0] < work[-1] / 1.5
+
+
+def test_with_mode_lattice_the_fewest_bytes_are_taken():
+    assert byte_price(Linear("lattice")) is None
+    for shape in ((1, 32, 128, 384), (4, 32, 32, 32), (2, 32, 64, 32), (1, 1, 400, 120)):
+        fewest, *others = (
+            sum(side["upload_bytes"] + side["answer_bytes"] + side["key_bytes"] // 4 for side in plan["sides"] if side)
+            for plan in (plan_of(shared(*shape, link=link)) for link in (Linear("lattice"), Linear("auto"), LAN, WAN))
+        )
+        assert all(fewest <= other for other in others) and fewest < others[0]
 
 
 def test_products_without_elements_are_left_to_transfers():

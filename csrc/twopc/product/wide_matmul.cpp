@@ -69,7 +69,8 @@ crypto::Block tag_of(const WideSession& session, const WideProduct& product, con
     append({std::ssize(side.terms), static_cast<i64>(side.set), side.choice.upload_bits,
             side.choice.answer_bits, side.new_levels, made, generation, products, levels.kept});
     for (const auto& [turned, shape] : side.terms)
-      append({turned, shape.batch, shape.rows, shape.inner, shape.columns, shape.levels});
+      append({turned, shape.batch, shape.rows, shape.inner, shape.columns, shape.levels,
+              shape.column_levels});
   }
   return lattice::tag_of(lattice::digest_of({sender, {}, {}, label}, session.digest, {}), 0, 0);
 }
@@ -327,13 +328,13 @@ void join_sides(ot::Party& party, const WideProduct& product,
   for (u64& sum : out) sum &= low_mask(bits);
 }
 
-WidePlan plan_for(const WideSession& session, const WideProduct& product) {
+WidePlan plan_for(WideSession& session, const WideProduct& product) {
   expect_fits(product.x, product.ell);
   expect_fits(product.y, product.ell);
   expect(product.ell < 64 || !product.keeps_last_bit, "lattice: words hold up to 64 bits");
-  auto plan = plan_wide(product, session.states);
+  const auto& plan = session.plans.of(product, session.states);
   expect(plan.has_value(), "lattice: no parameters serve this product");
-  return *std::move(plan);
+  return *plan;
 }
 
 }  // namespace

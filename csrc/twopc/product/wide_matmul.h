@@ -19,14 +19,14 @@
 //                correlation-robust hash. A result is wrong with probability below 2^-99 for each
 //                of its values.
 // Cost           64 bytes both ways before the first product of a session; a tag both ways; for
-// each
-//                party that encrypts, keys that are not there yet, uploads, and answers back, as
-//                the plan says; drop_last_bit of as many numbers as the result has, twice if both
-//                parties encrypt, once less if the last bit is kept. Depth 3, or 2 if nothing is
-//                dropped; the first product one more. Products of m x k and k x n take,
-//                in bits: if both encrypt their shares of x, 2 m k upload_bits up and 2 m n (2 ell
-//                + 11) down; if one encrypts both factors, (m k + k n) upload_bits up and m n (3
-//                ell + 23) down; upload_bits is about 2 ell + 8.
+//                each party that encrypts, keys that are not there yet, uploads, and answers back,
+//                as the plan says; drop_last_bit of as many numbers as the result has, twice if
+//                both parties encrypt, once less if the last bit is kept. Depth 3, or 2 if nothing
+//                is dropped; the first product one more. Products of m x k and k x n take, in bits:
+//                if both encrypt their shares of x, 2 m k upload_bits up and 2 m n (2 ell + 11)
+//                down; if one encrypts both factors, (m k + k n) upload_bits up and m n (3 ell +
+//                23) down; upload_bits is about 2 ell + 8. With 2^c columns at once uploads are up
+//                to 2^(c + 1) times as long.
 // Source         lattice/wide_product.h; SiRNN (Rathee et al., S&P 2021), appendix D, for the two
 //                terms; Lu et al., BumbleBee (NDSS 2025), for one answer to both.
 #pragma once
@@ -47,6 +47,7 @@ struct WideSession {
   int threads = 1;                        // that answers are made by; each party has its own number
   std::array<WideKeyStates, 2> states{};  // by the party that encrypts
   bool agreed = false;
+  WidePlans plans;
   // Since the first product:
   lattice::Digest digest{};  // that the keys' own ones come from
   std::unique_ptr<crypto::Prg> prg = nullptr;

@@ -115,6 +115,73 @@ TEST(WideMatmul, RowsBeyondOnePolynomial) {
   expect_products({shared(1, {4097, 2, 2}, 20), shared(2, {2, 3, 4100}, 20)});
 }
 
+WideProduct at_price(WideProduct product, std::optional<i64> byte_price) {
+  product.byte_price = byte_price;
+  return product;
+}
+
+// Where bytes are cheap, more columns are multiplied at once and fewer keys switched.
+TEST(WideMatmul, CheapBytesSaveWork) {
+  WideProduct row = shared(1, {1, 400, 120}, 32);
+  row.y = {0, 12, true};
+  for (const WideProduct& product :
+       {row, shared(1, {32, 128, 384}, 32), shared(4, {32, 32, 32}, 32)}) {
+    const auto numbers = [&](std::optional<i64> byte_price) {
+      const WidePlan plan = plan_wide(at_price(product, byte_price), {}).value();
+      EXPECT_LE(plan.log2_failure, -99);
+      std::array<double, 2> sums{};
+      for (const WideSide& side : plan.sides) {
+        if (side.terms.empty()) continue;
+        sums[0] += work_of(side, {side.new_levels}).nanoseconds();
+        sums[1] += static_cast<double>(side.upload_bytes + side.answer_bytes);
+        if (byte_price) continue;
+        for (const WideTerm& term : side.terms) EXPECT_EQ(term.shape.columns_at_once(), 1);
+      }
+      return sums;
+    };
+    const auto cheap = numbers(1), dear = numbers(1000);
+    EXPECT_LT(cheap[0], 0.6 * dear[0]);
+    EXPECT_GT(cheap[1], dear[1]);
+    EXPECT_LE(numbers(std::nullopt)[1], dear[1]);
+  }
+}
+
+TEST(WideMatmul, EveryPriceOfBytes) {
+  for (const i64 price : {0, 1, 10, 100}) {
+    WideProduct owned = shared(1, {2, 300, 60}, 32);
+    owned.y = {0, 12, true};
+    std::vector<WideProduct> products{owned};
+    for (const WideProduct& product :
+         {shared(1, {1, 130, 40}, 37), shared(1, {130, 3, 5}, 37), shared(3, {2, 3, 129}, 37),
+          shared(1, {64, 64, 64}, 37), shared(4, {32, 32, 32}, 64), shared(1, {4097, 2, 9}, 20),
+          shared(1, {1, 1, 1}, 20)})
+      products.push_back(product);
+    for (WideProduct& product : products) product = at_price(product, price);
+    products.push_back(at_price(products[1], 1000));
+    products.push_back(at_price(products[1], std::nullopt));
+    expect_products(products);
+  }
+}
+
+TEST(WideMatmul, PlansThatWereMadeAreThoseOfTheirProductsAndKeys) {
+  WidePlans plans;
+  std::array<WideKeyStates, 2> some{};
+  const WideProduct product = shared(1, {32, 128, 384}, 32);
+  for (int i = 0; i < 2; ++i)
+    for (const i64 price : {1, 1000})
+      for (const unsigned kept : {0U, 0b10100U}) {
+        for (auto& states : some)
+          for (WideKeyState& state : states) state = {kept != 0, 0, i, {kept}};
+        const WidePlan expected = plan_wide(at_price(product, price), some).value();
+        const WidePlan& found = plans.of(at_price(product, price), some).value();
+        for (const int r : {0, 1}) {
+          EXPECT_EQ(found.sides[r].key_bytes, expected.sides[r].key_bytes);
+          EXPECT_EQ(found.sides[r].upload_bytes, expected.sides[r].upload_bytes);
+          EXPECT_EQ(found.sides[r].new_levels, expected.sides[r].new_levels);
+        }
+      }
+}
+
 TEST(WideMatmul, EveryPlacement) {
   std::vector<WideProduct> products;
   for (const int ell : {8, 32, 64})
@@ -140,8 +207,11 @@ TEST(WideMatmul, ExtremesAtEveryBound) {
     const u64 least = u64{1} << (ell - 1), most = least - 1;
     for (const u64 a : {u64{0}, least, most, low_mask(ell)})
       for (const u64 b : {least, most}) {
-        products.push_back(product);
-        factors.push_back({Words(9 * 150, a), Words(150 * 33, b)});
+        for (const i64 price : {1, 1000}) {
+          products.push_back(product);
+          products.back().byte_price = price;
+          factors.push_back({Words(9 * 150, a), Words(150 * 33, b)});
+        }
       }
     expect_products(products, factors);
   }
@@ -198,7 +268,8 @@ TEST(WideMatmul, EveryPlacementWithTheLastBit) {
   both.y = {0, 7, true};
   std::vector<WideProduct> products;
   for (const WideProduct& product :
-       {right, left, both, shared(4, {32, 32, 32}, 20), shared(1, {128, 768, 768}, 32)})
+       {right, left, both, shared(4, {32, 32, 32}, 20), shared(1, {128, 768, 768}, 32),
+        at_price(shared(1, {32, 128, 96}, 32), 1), at_price(right, 0)})
     products.push_back(with_last_bit(product));
   const auto sides = [](const WideProduct& product) {
     const WidePlan plan = plan_wide(product, {}).value();
@@ -206,6 +277,9 @@ TEST(WideMatmul, EveryPlacementWithTheLastBit) {
   };
   EXPECT_EQ(sides(products[3]), 1);
   EXPECT_EQ(sides(products[4]), 2);
+  const WidePlan several = plan_wide(products[5], {}).value();
+  for (const WideSide& side : several.sides)
+    for (const WideTerm& term : side.terms) EXPECT_GT(term.shape.columns_at_once(), 1);
   expect_products(products);
 }
 
@@ -356,6 +430,7 @@ TEST(WideMatmul, PartiesThatDisagreeFindOut) {
           if (difference == 2)
             for (auto& states : session.states)
               for (WideKeyState& state : states) state.products += state.made;
+          if (difference == 4) product.byte_price = 0;
           // Keys for more levels, which the plan of this party alone counts on.
           if (difference == 3)
             for (auto& states : session.states)

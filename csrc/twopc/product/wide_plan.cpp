@@ -17,6 +17,12 @@ using lattice::WideShape;
 constexpr i64 kMostOutputs = i64{1} << 26, kMostInner = i64{1} << 16;
 constexpr i64 kMostPolynomials = i64{1} << 30;  // of a term: their numbers are unique
 constexpr i64 kKeysServe = 4;                   // products, in the weight of keys' bytes
+constexpr int kNoiseBits = 9;                   // of uploads and answers, about
+constexpr int kMostColumnLevels = 6;            // more do not pay
+constexpr size_t kMostPlans = 4096;             // that are kept
+// Nanoseconds of one core for each residue: the own time of a thread, over the products of
+// product_bench.cpp, on a two-core x86-64 server (AVX-512).
+constexpr double kFactor = 1.5, kSwitch = 6, kCiphertext = 25;
 
 // A product of what party `left` knows of x with what the other one knows of y.
 struct Cross {
@@ -41,30 +47,69 @@ double squares_of(const WideProduct& product, const WideTerm& term) {
   return static_cast<double>(product.shape.inner) * y * y;
 }
 
-// Its levels up to `most` with the fewest answers, and of these the fewest.
-void choose_levels(WideTerm& term, i64 n, int most) {
+WideWork work_of(const WideShape& shape, const WideSet& set, SwitchingLevels levels) {
+  const double residues = static_cast<double>(set.ring.n) * set.moduli;
+  const double full = static_cast<double>(shape.outputs() / shape.gap());
+  const double images = full * levels.images(shape.levels, shape.gap()) +
+                        levels.images(shape.levels, shape.outputs() % shape.gap());
+  return {residues * static_cast<double>(shape.outputs() * shape.blocks()), residues * images,
+          residues * static_cast<double>(shape.polynomials() + shape.answers())};
+}
+
+double price_of(i64 bytes, const WideWork& work, std::optional<i64> byte_price) {
+  const auto sent = static_cast<double>(bytes);
+  return byte_price ? sent * static_cast<double>(*byte_price) + work.nanoseconds() : sent;
+}
+
+// Of packing, at most; and of columns at once, if there are as many.
+struct MostLevels {
+  int packing = 0, columns = 0;
+};
+
+// The levels of a term of about the least price, with keys of these levels.
+void choose_levels(WideTerm& term, const WideProduct& product, const WideSet& set, MostLevels most,
+                   SwitchingLevels keys) {
+  const i64 n = set.ring.n;
   term.shape.n = n;
-  i64 fewest = 0;
-  for (int levels = 0; levels <= most && n >> levels >= 1; ++levels) {
-    lattice::WideShape shape = term.shape;
+  double least = -1;
+  for (int levels = 0; levels <= most.packing && n >> levels >= 1; ++levels) {
+    WideShape shape = term.shape;
     shape.levels = levels;
-    const i64 answers = shape.answers();
-    if (levels > 0 && answers >= fewest) continue;
+    shape.column_levels =
+        std::min({most.columns, std::countr_zero(static_cast<u64>(n >> levels)),
+                  std::countr_zero(std::bit_ceil(static_cast<u64>(shape.columns)))});
+    const Operand& multiplied = term.turned ? product.x : product.y;
+    const i64 bits = shape.sent() * (product.ell + multiplied.bits + kNoiseBits) +
+                     shape.answers() * n * (product.ell + kNoiseBits);
+    const double price = price_of(bits / 8, work_of(shape, set, keys), product.byte_price);
+    if (least >= 0 && price >= least) continue;
     term.shape = shape;
-    fewest = answers;
+    least = price;
   }
 }
 
+// Keys that there are for up to so many levels of packing once a product is made.
+using KeysByLevels = std::array<SwitchingLevels, lattice::kMostWideLevels + 1>;
+
+KeysByLevels keys_by_levels(SwitchingLevels kept) {
+  KeysByLevels keys;
+  for (int levels = 0; levels <= lattice::kMostWideLevels; ++levels)
+    keys[levels] = kept.with(levels);
+  return keys;
+}
+
 std::optional<WideSide> side_of(const WideProduct& product, std::vector<WideTerm> terms,
-                                const lattice::WideSet& set, const WideKeyState& keys, int most) {
+                                const WideSet& set, const WideKeyState& keys,
+                                const KeysByLevels& later, MostLevels most) {
   lattice::WideBounds bounds{product.ell, 0, static_cast<int>(terms.size()), 0, {}};
   for (WideTerm& term : terms) {
-    choose_levels(term, set.ring.n, most);
+    choose_levels(term, product, set, most, later[most.packing]);
+    const i64 columns = std::min(term.shape.columns, term.shape.columns_at_once());
     if (term.shape.polynomials() > kMostPolynomials) return std::nullopt;
     bounds.levels = std::max(bounds.levels, term.shape.levels);
-    bounds.squares += squares_of(product, term);
+    bounds.squares += squares_of(product, term) * static_cast<double>(columns);
   }
-  bounds.keys = keys.levels.with(bounds.levels);
+  bounds.keys = later[bounds.levels];
   const auto choice = lattice::choose_wide(set, bounds);
   if (!choice) return std::nullopt;
   WideSide side{0, *choice, std::move(terms), bounds.keys.kept & ~keys.levels.kept};
@@ -79,21 +124,32 @@ std::optional<WideSide> side_of(const WideProduct& product, std::vector<WideTerm
   return side;
 }
 
-i64 weight_of(const WideSide& side) {
-  return side.key_bytes / kKeysServe + side.upload_bytes + side.answer_bytes;
+double price_of(const WideSide& side, SwitchingLevels levels, std::optional<i64> byte_price) {
+  levels.kept |= side.new_levels;
+  const i64 bytes = side.key_bytes / kKeysServe + side.upload_bytes + side.answer_bytes;
+  return price_of(bytes, work_of(side, levels), byte_price);
 }
 
 // The best of all sets and levels.
 std::optional<WideSide> best_side(const WideProduct& product, const std::vector<WideTerm>& terms,
                                   const WideKeyStates& keys) {
   std::optional<WideSide> best;
-  for (size_t set = 0; set < lattice::kWideSets.size(); ++set)
-    for (int most = 0; most <= lattice::kMostWideLevels; ++most) {
-      auto side = side_of(product, terms, lattice::kWideSets[set], keys[set], most);
-      if (!side || (best && weight_of(*side) >= weight_of(*best))) continue;
-      side->set = set;
-      best = std::move(side);
-    }
+  double least = 0;
+  static const KeysByLevels without = keys_by_levels({});
+  const int most = product.byte_price ? kMostColumnLevels : 0;
+  for (size_t set = 0; set < kWideSets.size(); ++set) {
+    const auto later = keys[set].levels.kept == 0 ? without : keys_by_levels(keys[set].levels);
+    for (int packing = 0; packing <= lattice::kMostWideLevels; ++packing)
+      for (int columns = 0; columns <= most; ++columns) {
+        auto side = side_of(product, terms, kWideSets[set], keys[set], later, {packing, columns});
+        if (!side) continue;
+        const double price = price_of(*side, keys[set].levels, product.byte_price);
+        if (best && price >= least) continue;
+        side->set = set;
+        best = std::move(side);
+        least = price;
+      }
+  }
   return best;
 }
 
@@ -119,11 +175,13 @@ std::optional<WidePlan> plan_of(const WideProduct& product, const std::vector<Cr
   return plan;
 }
 
-// `dropped`: bytes of dropping the last bits of one side's results; `kept`: of one side they stay.
-i64 weight_of(const WidePlan& plan, i64 dropped, bool kept) {
-  i64 sum = kept ? -dropped : 0;
+// Of a plan without keys. `dropped`: bytes of dropping the last bits of one side's results; `kept`:
+// of one side they stay.
+double price_of(const WidePlan& plan, std::optional<i64> byte_price, i64 dropped, bool kept) {
+  double sum = price_of(kept ? -dropped : 0, {}, byte_price);
   for (const WideSide& side : plan.sides)
-    if (!side.terms.empty()) sum += weight_of(side) + dropped;
+    if (!side.terms.empty())
+      sum += price_of(side, {}, byte_price) + price_of(dropped, {}, byte_price);
   return sum;
 }
 
@@ -142,30 +200,49 @@ std::optional<WidePlan> plan_wide(const WideProduct& product,
   // What is shared in the end has a last bit to drop for each side.
   const i64 dropped = packed_bytes(product.batch * rows * columns, product.ell + 1);
   std::optional<WidePlan> best;
-  i64 fewest = 0;
+  double least = 0;
   unsigned best_owners = 0;
   for (unsigned owners = 0; owners < 1U << crosses.size(); ++owners) {
     auto plan = plan_of(product, crosses, owners, {});
-    const i64 weight = plan ? weight_of(*plan, dropped, product.keeps_last_bit) : 0;
-    if (!plan || (best && weight >= fewest)) continue;
+    const double price =
+        plan ? price_of(*plan, product.byte_price, dropped, product.keeps_last_bit) : 0;
+    if (!plan || (best && price >= least)) continue;
     best = std::move(plan);
-    fewest = weight;
+    least = price;
     best_owners = owners;
   }
   return best ? plan_of(product, crosses, best_owners, keys) : best;
 }
 
-WideWork work_of(const WideSide& side, lattice::SwitchingLevels levels) {
-  WideWork work;
-  const double residues =
-      static_cast<double>(side.choice.set.ring.n) * static_cast<double>(side.choice.set.moduli);
+const std::optional<WidePlan>& WidePlans::of(const WideProduct& product,
+                                             const std::array<WideKeyStates, 2>& keys) {
+  const auto& [rows, inner, columns] = product.shape;
+  std::vector<i64> key{product.batch, rows, inner, columns, product.ell};
+  key.insert(key.end(), {product.keeps_last_bit, product.byte_price.value_or(-1)});
+  for (const Operand& operand : {product.x, product.y})
+    key.insert(key.end(), {operand.owner, operand.bits, operand.is_signed});
+  for (const WideKeyStates& states : keys)
+    for (const WideKeyState& state : states)
+      key.insert(key.end(), {state.made, static_cast<i64>(state.levels.kept)});
+  const auto found = made_.find(key);
+  if (found != made_.end()) return found->second;
+  if (made_.size() >= kMostPlans) made_.clear();
+  return made_[key] = plan_wide(product, keys);
+}
+
+double WideWork::nanoseconds() const {
+  return factors * kFactor + switches * kSwitch + ciphertexts * kCiphertext;
+}
+
+WideWork work_of(const WideSide& side, SwitchingLevels levels) {
+  WideWork sum;
   for (const WideTerm& term : side.terms) {
-    const lattice::WideShape& shape = term.shape;
-    work.factors += residues * static_cast<double>(shape.outputs() * shape.blocks());
-    work.switches += residues * levels.images(shape.levels) * static_cast<double>(shape.answers());
-    work.ciphertexts += residues * static_cast<double>(shape.polynomials() + shape.answers());
+    const WideWork work = work_of(term.shape, side.choice.set, levels);
+    sum.factors += work.factors;
+    sum.switches += work.switches;
+    sum.ciphertexts += work.ciphertexts;
   }
-  return work;
+  return sum;
 }
 
 }  // namespace privml::twopc

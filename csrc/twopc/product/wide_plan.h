@@ -3,6 +3,7 @@
 // decided from public numbers alone, so that both parties decide alike.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -19,6 +20,9 @@ struct WideProduct {
   Operand x, y;
   int ell = 64;
   bool keeps_last_bit = false;  // the result has one bit more, in which noise is; see wide_matmul.h
+  // Nanoseconds that a byte takes, against which work is weighed; without it bytes count alone, and
+  // columns are multiplied one by one.
+  std::optional<i64> byte_price = 1000;
 };
 
 // The product of one party's share of a factor, which that party encrypts, with the other party's
@@ -54,17 +58,28 @@ struct WidePlan {
   double log2_failure = 0;        // of a value of the result
 };
 
-// The plan with the fewest bytes, of which those of keys count for a part, since they serve
-// further products. Who encrypts, and so what correlations are drawn, does not depend on keys that
-// are there; parameters and levels do. None if no parameters serve, if one party knows both
-// factors, and for empty and very large products.
+// The plan of the least price, that of bytes and work, of which bytes of keys count for a part,
+// since they serve further products. Who encrypts, and so what correlations are drawn, does not
+// depend on keys that are there; parameters and levels do. None if no parameters serve, if one
+// party knows both factors, and for empty and very large products.
 std::optional<WidePlan> plan_wide(const WideProduct& product,
                                   const std::array<WideKeyStates, 2>& keys);
 
-// Work of a side's evaluator: residues that are transformed and multiplied for columns of its
-// factor, those that key switches handle, and those of ciphertexts.
+// Plans that were made, for sessions whose products come again.
+class WidePlans {
+ public:
+  const std::optional<WidePlan>& of(const WideProduct& product,
+                                    const std::array<WideKeyStates, 2>& keys);
+
+ private:
+  std::map<std::vector<i64>, std::optional<WidePlan>> made_;
+};
+
+// Work of both parties for a side: residues that are transformed and multiplied for columns of the
+// evaluator's factor, those that key switches handle, and those of ciphertexts.
 struct WideWork {
   double factors = 0, switches = 0, ciphertexts = 0;
+  double nanoseconds() const;  // of one core
 };
 WideWork work_of(const WideSide& side, lattice::SwitchingLevels levels);
 

@@ -44,6 +44,9 @@ _KINDS_OF_KEYS = range(_core.twopc.switching_sets)
 # other sessions share. Without it loopback would make products of one row, of which a weight is used once, of transfers
 # that send hundreds of times as much and take nearly as long.
 _WORTH = 1e-9
+# Seconds of work that a byte is worth where WIDE ciphertexts choose how many columns are multiplied at once: beside its
+# time on the link.
+_BYTE_OF_UPLOADS = 3e-8
 # Correlations whose bytes are spread over each of them.
 _MANY = 1 << 22
 
@@ -221,6 +224,12 @@ class Predicted:
 
     def plus(self, other: Predicted) -> Predicted:
         return Predicted(self.seconds + other.seconds, self.bytes + other.bytes, self.computing + other.computing)
+
+
+def byte_price(linear: Linear) -> int | None:
+    """Nanoseconds of work that a byte is worth where WIDE ciphertexts take their parameters; None with mode "lattice",
+    where bytes count alone."""
+    return None if linear.mode == "lattice" else round(1e9 * (linear.seconds_per_byte + _BYTE_OF_UPLOADS))
 
 
 def computed(choice: tuple[Form, Predicted]) -> Form:

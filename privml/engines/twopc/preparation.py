@@ -67,7 +67,7 @@ def worthwhile(wanted: Sequence[Wanted], queries: int, ot: tuple[str, int, str],
         if isinstance(each.product, Convolution):
             saved[start] = saves(each.product, each.otherwise, queries, ot, linear)
         elif fits(each.product, linear.noise):
-            further = candidates(of_weights(each.product, each.parts, each.noisy), ot, linear)
+            further = candidates(of_weights(each.product, each.parts, linear, each.noisy), ot, linear)
             other = at_once(each.product, each.parts, ot, linear, each.otherwise, further=further)[1]
             saved[start] = other.price - each.parts * by_preparation(each.product, queries, ot, linear).price
         start += each.parts

@@ -11,7 +11,7 @@ import torch
 
 from privml.engines.base import Operand
 from privml.engines.shares import Share, Window
-from privml.engines.twopc.linear import TRANSFERS, ByTransfers
+from privml.engines.twopc.linear import TRANSFERS, ByTransfers, byte_price
 from privml.engines.twopc.operands import owned_format
 from privml.engines.twopc.weights import output_size, patches_of
 from privml.engines.twopc.wide import WideProduct, form_of, multiply
@@ -27,7 +27,8 @@ def multiplied(
     where transfers make it, as ``otherwise`` says. Shared factors are of out_bits."""
     *batch, rows, inner = a.share[0].shape
     sizes = prod(batch), rows, inner, b.share[0].shape[-1]
-    product = WideProduct(*sizes, out_bits, owned_format(a), owned_format(b), noisy)
+    formats = owned_format(a), owned_format(b)
+    product = WideProduct(*sizes, out_bits, *formats, byte_price(engine.linear), noisy)
     if not _by_ciphertexts(engine, product, otherwise):
         return None
     return (multiply(engine, product, a, b).reshape(*batch, rows, sizes[-1]),), int(noisy)
@@ -41,7 +42,8 @@ def convolved(
     (count, _, height, width), (outputs, inner, *kernel) = x.share[0].shape, w.share[0].shape
     groups, size = window.groups, output_size((height, width), kernel, window)
     rows, terms, columns = count * prod(size), inner * prod(kernel), outputs // groups
-    product = WideProduct(groups, rows, terms, columns, out_bits, owned_format(x), owned_format(w))
+    sizes, formats = (groups, rows, terms, columns), (owned_format(x), owned_format(w))
+    product = WideProduct(*sizes, out_bits, *formats, byte_price(engine.linear))
     if not _by_ciphertexts(engine, product, otherwise):
         return None
 

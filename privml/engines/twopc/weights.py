@@ -180,7 +180,7 @@ def _products(
         return None
     if form.name == WIDE:
         stacked = (_stacked(each) for each in zip(*pairs, strict=True))
-        out = wide.multiply(engine, of_weights(product, len(pairs), noisy), *stacked)
+        out = wide.multiply(engine, of_weights(product, len(pairs), engine.linear, noisy), *stacked)
         return [(one,) for one in out], int(noisy)
     return [_product(engine, form, product, place, *pair) for place, pair in zip(places, pairs, strict=True)], 0
 
@@ -190,7 +190,8 @@ def _kept(
 ) -> tuple[Kept, list[tuple[Form, Predicted]]]:
     """What the session has kept for such a product at each place, and the further forms of ciphertexts for them."""
     kept = Kept(engine.record.halves.keys() >= set(places), engine.products.kinds(product.owner))
-    return kept, candidates(of_weights(product, len(places), noisy), engine.transfers, engine.linear)
+    further = of_weights(product, len(places), engine.linear, noisy)
+    return kept, candidates(further, engine.transfers, engine.linear)
 
 
 def _product(engine: TwoPartyEngine, form: Form, product: Product, place: str, x: Operand, weights: Operand) -> Share:

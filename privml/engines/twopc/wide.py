@@ -25,6 +25,7 @@ from privml.engines.twopc.linear import (
     Predicted,
     Product,
     by_transfers,
+    byte_price,
     computed,
     new_meter,
     predicted,
@@ -35,10 +36,6 @@ from privml.engines.twopc.operands import owned_array, tensor
 if TYPE_CHECKING:
     from privml.engines.twopc.engine import TwoPartyEngine
 
-# Seconds of one core for each residue: of a column of a factor that is transformed and multiplied with a ciphertext;
-# of a key switch; of a ciphertext that is made or opened. The own time of a thread, over the products of
-# csrc/twopc/product/product_bench.cpp, on a two-core x86-64 server (AVX-512).
-_COLUMN, _SWITCH, _CIPHERTEXT = 1.5e-9, 6e-9, 2.5e-8
 # Products that keys serve, in the weight of what these cost: some queries, of which each has several.
 _KEYS_SERVE = 8
 
@@ -46,7 +43,8 @@ _KEYS_SERVE = 8
 @dataclass(frozen=True, slots=True)
 class WideProduct:
     """``batch`` products x [rows, inner] times y [inner, columns] mod 2^bits; formats as operands (owner, bits,
-    signed), owner -1 for shared factors, which have ``bits``; ``noisy``: of one bit more, in which noise is."""
+    signed), owner -1 for shared factors, which have ``bits``; ``byte_price``: nanoseconds of work that a byte is
+    worth, None where bytes count alone; ``noisy``: of one bit more, in which noise is."""
 
     batch: int
     rows: int
@@ -55,6 +53,7 @@ class WideProduct:
     bits: int
     x_format: tuple[int, int, bool]
     y_format: tuple[int, int, bool]
+    byte_price: int | None
     noisy: bool = False
 
     @property
@@ -62,17 +61,16 @@ class WideProduct:
         return self.batch, self.rows, self.inner, self.columns
 
 
-def of_weights(product: Product, count: int, noisy: bool = False) -> WideProduct:
+def of_weights(product: Product, count: int, linear: Linear, noisy: bool = False) -> WideProduct:
     """``count`` products with weights that one party knows."""
     sizes = count, product.rows, product.inner, product.columns
-    return WideProduct(*sizes, product.bits, product.x_format, product.weight_format, noisy)
+    return WideProduct(*sizes, product.bits, product.x_format, product.weight_format, byte_price(linear), noisy)
 
 
 def multiply(engine: TwoPartyEngine, product: WideProduct, a: Operand, b: Operand) -> torch.Tensor:
     """a [batch, rows, inner] times b [batch, inner, columns], of which shared ones have ``bits``."""
     factors = owned_array(a, engine.rank), product.x_format, owned_array(b, engine.rank), product.y_format
-    settings = product.sizes, product.bits, product.noisy
-    out = _core.twopc.wide_matmul(engine.session, engine.products.wide, *factors, *settings)
+    out = _core.twopc.wide_matmul(engine.session, engine.products.wide, *factors, *_settings(product))
     return tensor(engine.session, out)
 
 
@@ -102,7 +100,12 @@ def form_of(product: WideProduct, ot: tuple[str, int, str], linear: Linear, othe
 def plan_of(product: WideProduct) -> Mapping[str, Any] | None:
     """Of a first product in a session."""
     keys = _core.twopc.WideKeys()
-    return _core.twopc.wide_plan(keys, product.sizes, product.x_format, product.y_format, product.bits, product.noisy)
+    formats = product.x_format, product.y_format
+    return _core.twopc.wide_plan(keys, product.sizes, *formats, *_settings(product)[1:])
+
+
+def _settings(product: WideProduct) -> tuple[Any, ...]:
+    return product.sizes, product.bits, product.noisy, product.byte_price
 
 
 @lru_cache(maxsize=4096)
@@ -113,16 +116,14 @@ def by_ciphertexts(product: WideProduct, ot: tuple[str, int, str], linear: Linea
         raise ValueError("no lattice parameters serve this product")
     sides = [side for side in plan["sides"] if side is not None]
     # Two sides compute at the same time.
-    computing = max(
-        side["factors"] * _COLUMN + side["switches"] * _SWITCH + side["ciphertexts"] * _CIPHERTEXT for side in sides
-    )
+    computing = max(side["nanoseconds"] for side in sides) * 1e-9
     found = []
     for _ in range(2):
         one = new_meter()
         x = zeros((product.batch, product.rows, product.inner), product.x_format)
         y = zeros((product.batch, product.inner, product.columns), product.y_format)
         factors = x, product.x_format, y, product.y_format
-        _core.twopc.wide_matmul(one, keys, *factors, product.sizes, product.bits, product.noisy)
+        _core.twopc.wide_matmul(one, keys, *factors, *_settings(product))
         found.append(predicted(one, ot, linear, computing))
     first, further = found
     return Predicted(
