@@ -248,6 +248,14 @@ TEST(WideMatmul, EqualSharesWhereNoiseHasNoRoomToSpare) {
   EXPECT_EQ(reconstruct(out, ell), Words(16, expected));
 }
 
+// Weights of one sign add up the means of uploads' errors, several columns at once even more.
+TEST(WideMatmul, MeansOfRoundingErrorsDoNotAddUp) {
+  WideProduct product = at_price(shared(1, {1, 768, 3072}, 64), 30);
+  product.y = {0, 64};
+  const Words x = random_words(768, 64, 8), y(768 * 3072, u64{1} << 63);
+  expect_products({product}, {{x, y}});
+}
+
 WideProduct with_last_bit(WideProduct product) {
   product.keeps_last_bit = true;
   return product;
