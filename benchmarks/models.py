@@ -99,8 +99,8 @@ SIZES: dict[str, dict[str, Callable[[], tuple[Any, Inputs]]]] = {
 TEXT = 16
 
 
-def measured(name: str, size: str, engines: list[str], token_ids: str) -> dict[str, Any]:
-    """The record of one family."""
+def measured(name: str, size: str, engines: list[str], token_ids: str, ot: str) -> dict[str, Any]:
+    """The record of one family; ``ot``: what engine ``twopc`` makes its correlations by."""
     model, inputs = _model(name, size)
     record: dict[str, Any] = {
         "family": name, "size": size, "token_ids": token_ids, "machine": machine(), "revision": revision(),
@@ -127,7 +127,7 @@ def measured(name: str, size: str, engines: list[str], token_ids: str) -> dict[s
     one = {key: value[:1] for key, value in inputs.items()}
     expected = _clear(model, one, size)
     for engine in engines:
-        record[engine] = _asked(program, list(one.values()), expected, engine)
+        record[engine] = _asked(program, list(one.values()), expected, engine, ot)
     return record
 
 
@@ -152,8 +152,9 @@ def _refusal(error: PrivmlError) -> str:
     return f"{type(error).__name__}: {str(error).splitlines()[0]}"
 
 
-def _asked(program: Any, values: list[torch.Tensor], expected: torch.Tensor, engine: str) -> dict[str, Any]:
-    spec = privml.SessionSpec.of(engine=engine)
+def _asked(program: Any, values: list[torch.Tensor], expected: torch.Tensor, engine: str, ot: str) -> dict[str, Any]:
+    settings = {"ot": ot} if engine == "twopc" else {}
+    spec = privml.SessionSpec.of(engine=engine, **settings)
     try:
         if not spec.backend.remote:
             with privml.local(engine, bits=program.numerics.bits, scale=program.numerics.scale) as session:
@@ -166,6 +167,7 @@ def _asked(program: Any, values: list[torch.Tensor], expected: torch.Tensor, eng
             spent = sum(phase["sent"] + phase["received"] for phase in phases)
             found = run.outputs[0]
             cost = {
+                **settings,
                 "seconds": run.client.seconds,
                 "bytes": spent,
                 "as_predicted": spent == predicted,
@@ -210,7 +212,8 @@ def _cell(found: dict[str, Any] | None, what: str) -> str:
     if what == "error":
         return f"{found['error']:.2%}"
     as_told = "" if found["as_predicted"] else " (other than predicted)"
-    return f"{found['error']:.2%}, {found['seconds']:.1f} s, {found['bytes'] / 1e6:.1f} MB{as_told}"
+    made = ", silent OT" if found.get("ot") == "silent" else ""
+    return f"{found['error']:.2%}, {found['seconds']:.1f} s, {found['bytes'] / 1e6:.1f} MB{made}{as_told}"
 
 
 def main() -> None:
@@ -219,6 +222,7 @@ def main() -> None:
     parser.add_argument("--size", choices=list(SIZES), default="small")
     parser.add_argument("--engines", default="plain,threepc,twopc")
     parser.add_argument("--token-ids", default="secret")
+    parser.add_argument("--ot", choices=["softspoken", "silent"], default="softspoken")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "results" / "models.jsonl")
     parser.add_argument("--page", type=Path)
     given = parser.parse_args()
@@ -226,7 +230,7 @@ def main() -> None:
     if not names and given.page is None:
         names = list(SIZES[given.size])
     for name in names:
-        record = measured(name, given.size, [e for e in given.engines.split(",") if e], given.token_ids)
+        record = measured(name, given.size, [e for e in given.engines.split(",") if e], given.token_ids, given.ot)
         given.out.parent.mkdir(parents=True, exist_ok=True)
         with given.out.open("a") as file:
             file.write(json.dumps(record) + "\n")
