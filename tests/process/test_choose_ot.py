@@ -153,7 +153,7 @@ def test_server_chooses_and_the_client_follows(program, link, security):
     best = forecasts(program, ((64, 4),), auto(security, link))[0].ot
     assert best.security == security
     assert got.source == told.source and f"made by {best} (ot=auto: predicted" in got.source
-    real, predicted = got.ledger.snapshot(), program.cost([(64, 4)], SessionSpec(ot=best)).snapshot()
+    real, predicted = got.ledger.snapshot(), program.cost([(64, 4)], SessionSpec(ot=best, link=link)).snapshot()
     for phase in ("setup", "preprocess", "online"):
         mine, theirs = getattr(real, phase), getattr(predicted, phase)
         assert (mine.sent, mine.received, mine.depth) == (theirs.sent, theirs.received, theirs.depth), phase
