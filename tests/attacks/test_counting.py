@@ -29,7 +29,7 @@ METERS = {
     "threepc, exact": lambda counts_only: threepc.meter(0, threepc.Config("exact"), counts_only),
 }
 # Megabytes. One tensor of the network's activations has more at ROWS rows.
-MOST, ROWS = 100, 600_000
+MOST, ROWS = 60, 600_000
 
 
 class Net(torch.nn.Module):
@@ -73,7 +73,7 @@ def test_shapes_are_enough(folder, engine, rows):
 
 @pytest.mark.parametrize("engine", METERS)
 def test_counting_takes_no_memory_of_the_inputs_size(folder, engine, tmp_path):
-    assert ROWS * 16 * 8 > 1e6 * MOST / 2  # the first layer's result
+    assert ROWS * 16 * 8 > 1e6 * MOST  # the first layer's result
     script = tmp_path / "count.py"
     script.write_text(f"""
 import resource, sys
@@ -82,7 +82,7 @@ from test_counting import METERS, counted
 from privml.program import Program
 program = Program.load({str(folder / "program")!r})
 assert program.inputs[0].shape[0] is None
-counted(program, METERS[{engine!r}](True), 3)
+counted(program, METERS[{engine!r}](True), {ROWS // 10})  # touches the pages of the libraries that the next one needs
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 counted(program, METERS[{engine!r}](True), {ROWS})
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)

@@ -16,7 +16,7 @@ from privml.cli import main
 
 PACKAGE = privml.__file__.removesuffix("__init__.py")
 # From the first call of the command, to the protocols of a matrix product and of a ReLU.
-PROTOCOLS, MOST = ("matmul", "relu"), 12
+PROTOCOLS, MOST = ("matmul", "relu"), 14
 
 
 def files_of(frame: FrameType | None) -> list[str]:
