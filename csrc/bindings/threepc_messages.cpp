@@ -3,17 +3,13 @@
 // as one call (submodule threepc); arrays as in threepc.h.
 #include "bindings/threepc.h"
 #include "threepc/comparison_steps.h"
-#include "threepc/openings.h"
+#include "threepc/kernels.h"
 
 namespace privml::bindings {
 namespace {
 
 using threepc::ComparisonForm;
 using threepc::ComparisonSteps;
-
-const u8* bytes_of(const py::array& array, i64 bytes, const char* name) {
-  return list(array, bytes, name);
-}
 
 py::array_t<u8> copied(std::span<const u8> bytes) {
   return py::array_t<u8>(static_cast<py::ssize_t>(bytes.size()), bytes.data());
@@ -29,8 +25,8 @@ struct Comparison {
       : masks(std::move(mask_bytes)),
         dealt(std::move(dealt_bytes)),
         form(std::move(wanted)),
-        steps(party, form, bytes_of(masks, form.mask_bytes(), "masks"),
-              bytes_of(dealt, form.dealt_bytes(), "dealt")) {}
+        steps(party, form, list(masks, form.mask_bytes(), "masks"),
+              list(dealt, form.dealt_bytes(), "dealt")) {}
 
   py::array_t<u8> begin(const py::array& m, int threads) {
     const u64* known = operand(m, form.several * form.count, "m");
@@ -94,7 +90,7 @@ void define_openings(py::module_& m) {
         expect(bits >= 1 && bits <= 64, "bits must be 1 to 64");
         const auto in = view<u64>(words, "words");
         const i64 n = std::ssize(in);
-        const u8* from = bytes_of(wire, packed_bytes(n, bits), "wire");
+        const u8* from = list(wire, packed_bytes(n, bits), "wire");
         auto sums = fresh<i64>(n);
         unlocked([&] { threepc::add_packed(in.data(), from, n, bits, data(sums)); });
         return sums;

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/pack.h"
 #include "threepc/kernels.h"
-#include "threepc/openings.h"
 
 namespace privml::threepc {
 namespace {

@@ -53,4 +53,20 @@ void lookup_shares(const u64* turned, i64 kinds, int size, const u64* m, const u
 // out[(bit * rows + row) * ceil(count / 8) + i / 8], bit i % 8.
 void bit_planes(const u64* words, i64 rows, i64 count, int bits, u8* out, int threads = 1);
 
+// The uniform words of a key from block `counter` on, as fill_words makes them.
+struct KeyPlace {
+  const u32* key;
+  u64 counter;
+};
+
+// What goes before and after a message that opens or deals ring elements, each as one call; see
+// privml/engines/threepc/party.py. Parties 0 and 1: mask = the key's words, masked = part + mask,
+// wire = its low bits, packed.
+void mask_words(KeyPlace place, const u64* part, i64 count, int bits, u64* mask, u64* masked,
+                u8* wire, int threads);
+// Party 2: the low bits of values - the key's words, packed.
+void deal_packed(KeyPlace place, const u64* values, i64 count, int bits, u8* wire, int threads);
+// sums = words + what was packed in wire.
+void add_packed(const u64* words, const u8* wire, i64 count, int bits, u64* sums);
+
 }  // namespace privml::threepc

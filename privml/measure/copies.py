@@ -14,6 +14,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from multiprocessing.process import BaseProcess
 from types import TracebackType
 from typing import IO
 
@@ -28,18 +29,13 @@ def can_copy() -> bool:
         return False
 
 
-class Copy:
-    """What ``launch.Parties`` uses of a ``subprocess.Popen``, for a copy that runs ``main`` of ``module``."""
+class Running:
+    """What ``launch.Parties`` uses of a ``subprocess.Popen``, for a process of ``multiprocessing``, which starts."""
 
-    def __init__(self, module: str) -> None:
-        task, self.stdin = _pipe()
-        self.stdout, events = _pipe()
-        context = multiprocessing.get_context("fork")
-        self._process = context.Process(target=_run, args=(module, task, events), daemon=True)
-        self._process.start()
-        task.close()
-        events.close()
-        self.pid = self._process.pid
+    def __init__(self, process: BaseProcess) -> None:
+        self._process = process
+        process.start()
+        self.pid = process.pid
 
     def poll(self) -> int | None:
         return self._process.exitcode
@@ -52,6 +48,18 @@ class Copy:
 
     def kill(self) -> None:
         self._process.kill()
+
+
+class Copy(Running):
+    """A copy that runs ``main`` of ``module``."""
+
+    def __init__(self, module: str) -> None:
+        task, self.stdin = _pipe()
+        self.stdout, events = _pipe()
+        context = multiprocessing.get_context("fork")
+        super().__init__(context.Process(target=_run, args=(module, task, events), daemon=True))
+        task.close()
+        events.close()
 
 
 class Copies:

@@ -14,7 +14,7 @@ import runpy
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from multiprocessing import forkserver, reduction, resource_tracker
 from pathlib import Path
@@ -23,6 +23,7 @@ from typing import Any, TextIO
 from patience import PATIENCE
 
 from privml.measure import launch
+from privml.measure.copies import Running
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
@@ -91,51 +92,29 @@ def run(*arguments: str, cwd: Path, check: bool = True) -> subprocess.CompletedP
     return subprocess.CompletedProcess(arguments, status, output, errors[0])
 
 
-class Started:
-    """What those use who start processes by ``subprocess.Popen``, for one that forks from the server."""
-
-    def __init__(self, target: Callable[..., None], *arguments: Any) -> None:
-        self._process = PROCESSES.Process(target=target, args=arguments)
-        self._process.start()
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
-
-    def poll(self) -> int | None:
-        return self._process.exitcode
-
-    def wait(self, timeout: float | None = None) -> int:
-        self._process.join(timeout)
-        if self._process.exitcode is None:
-            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
-        return self._process.exitcode
-
-    def kill(self) -> None:
-        self._process.kill()
-
-
-class Party(Started):
+class Party(Running):
     """A party of ``launch``, which runs ``main`` of ``module``."""
 
     def __init__(self, module: str, threads: int) -> None:
         (task, giving), (reading, events) = os.pipe(), os.pipe()
         self.stdin, self.stdout = os.fdopen(giving, "wb"), os.fdopen(reading, "rb")
         variables = {**os.environ, "OMP_NUM_THREADS": str(threads), "OPENBLAS_NUM_THREADS": "1"}
-        super().__init__(_play, module, variables, _Descriptor(task), _Descriptor(events))
+        arguments = module, variables, _Descriptor(task), _Descriptor(events)
+        super().__init__(PROCESSES.Process(target=_play, args=arguments))
         for end in (task, events):
             os.close(end)
 
 
-def forked(command: Sequence[str], threads: int) -> Started | subprocess.Popen:
+def forked(command: Sequence[str], threads: int) -> Running | subprocess.Popen:
     """In place of ``launch.fresh``; what does without torch is started as it is."""
     return Party(command[1], threads) if command[0] == "-m" else FRESH(command, threads)
 
 
-def forked_verb(arguments: Sequence[str], stderr: TextIO | None) -> Started:
+def forked_verb(arguments: Sequence[str], stderr: TextIO | None) -> Running:
     """In place of ``train.start``."""
     output, errors = (_Descriptor(number) for number in (1, stderr.fileno() if stderr else 2))
-    return Started(_run, tuple(arguments), os.getcwd(), dict(os.environ), output, errors)
+    given = tuple(arguments), os.getcwd(), dict(os.environ), output, errors
+    return Running(PROCESSES.Process(target=_run, args=given))
 
 
 def _reading(file: TextIO, into: list[str]) -> threading.Thread:

@@ -67,7 +67,7 @@ def random_bytes(key: np.ndarray, start: int, count: int) -> torch.Tensor:
     return torch.from_numpy(_kernels.prf_words(key, start, words, 64, _threads(words)).view(np.uint8)[:count])
 
 
-# ---- what goes before and after a message; see csrc/threepc/openings.h
+# ---- what goes before and after a message; see csrc/threepc/kernels.h
 def mask_words(
     part: torch.Tensor, key: np.ndarray, start: int, bits: int
 ) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from privml.engines.shape_tensor import zeros
-from privml.engines.threepc import kernels_cpu
+from privml.engines.threepc import kernels_cpu, kernels_shapes
 
 KEY_BYTES = 32
 # Odd, so that the order of draws counts.
@@ -80,10 +80,10 @@ class Silence(Stream):
         return zeros(shape, torch.int64, self._counts_only)
 
     def deal_packed(self, value: torch.Tensor, bits: int) -> np.ndarray:
-        return np.zeros(-(-value.numel() * bits // 8), np.uint8)
+        return kernels_shapes.pack(value, bits)
 
     def mask(self, part: torch.Tensor, bits: int) -> tuple[torch.Tensor, torch.Tensor, np.ndarray]:
-        return self.words(part.shape, bits), part, np.zeros(-(-part.numel() * bits // 8), np.uint8)
+        return self.words(part.shape, bits), part, kernels_shapes.pack(part, bits)
 
     def bits(self, shape: Sequence[int]) -> torch.Tensor:
         return zeros(shape, torch.uint8, self._counts_only)
