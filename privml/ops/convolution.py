@@ -67,6 +67,12 @@ def two_dimensional(convolve: Callable[..., Any], x: Any, weight: Any, bias: Any
     if transposed:
         x, weight, padding = as_convolution(x, weight, Window(stride, padding, dilation, groups), output_padding)
         stride = [1, 1]
+    for size, kernel, pad, apart in zip(x.shape[2:], weight.shape[2:], padding, dilation, strict=True):
+        if weight.numel() > 0 and size + 2 * pad < apart * (kernel - 1) + 1:
+            raise InvalidInput(
+                f"convolution: its result has no elements: a kernel of {kernel} with dilation {apart} does not fit an "
+                f"input of {size} with padding {pad}"
+            )
     result = convolve(x, weight, bias, Window(tuple(stride), tuple(padding), tuple(dilation), groups))
     return result.squeeze(2) if rank == 1 else result
 

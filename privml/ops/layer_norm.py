@@ -15,6 +15,7 @@ import torch
 from privml.dispatch import holds_floats, implements, intercepts
 from privml.formats import current_node
 from privml.ops.fixed import asked, cast, real, roomy, scaled, settled, times
+from privml.ops.linear import count_of
 from privml.ops.moments import centered, divided_by_deviation, in_ring_of_square, var_mean
 from privml.ops.ring_formats import limit, says_more
 from privml.ops.values import engine_of, is_secret
@@ -29,7 +30,7 @@ def standardized(
     """(x - mean) / sqrt(var + eps) over ``dims``, the mean, and the inverse root (of ``divided_by_deviation``), keeping
     the dimensions. The variance of numbers of magnitude L is at most L^2, and rounding the mean adds at most the square
     of a unit."""
-    wanted, count = asked(x.session), math.prod(x.shape[d] for d in dims)
+    wanted, count = asked(x.session), count_of(x, dims, "norm")
     x = roomy(x, (count - 1).bit_length() + 1, current_node().working is not None)
     bits = x.format.bits
     x = in_ring_of_square(x, 1)
@@ -84,7 +85,7 @@ def native_group_norm(
 ) -> Any:
     if not is_secret(x):
         return NotImplemented
-    y, mean, inverse = standardized(x.reshape(batch, groups, -1), [2], eps)
+    y, mean, inverse = standardized(x.reshape(batch, groups, channels // groups * size), [2], eps)
     result = _affine(y.reshape(x.shape), _per_channel(weight, x.dim()), _per_channel(bias, x.dim()))
     return result, mean.squeeze(2), inverse.squeeze(2)
 

@@ -159,6 +159,15 @@ def dims_of(x: torch.Tensor, dim: Sequence[int] | int | None) -> list[int]:
     return found if x.dim() else []
 
 
+def count_of(x: torch.Tensor, dims: Sequence[int], what: str) -> int:
+    """How many numbers of ``x`` a reduction over ``dims`` takes together. InvalidInput if there are none: torch raises
+    an error too, or answers NaN or infinity, which no format has. ``what`` names the result."""
+    count = math.prod(x.shape[d] for d in dims)
+    if count == 0:
+        raise InvalidInput(f"{what} of no numbers, over dimension(s) {list(dims)} of a tensor of shape {list(x.shape)}")
+    return count
+
+
 def sum_share(x: SecretTensor, dims: Sequence[int], keepdim: bool, dtype: torch.dtype) -> tuple[Share, Any]:
     share, fmt = ring_value(x, dtype)
     if not dims:
@@ -192,8 +201,8 @@ def mean(
     if not (dtype or x.dtype).is_floating_point:
         raise InvalidInput(f"mean of a {dtype or x.dtype} tensor; use x.float() or mean(..., dtype=torch.float32)")
     dims = dims_of(x, dim)
+    count = count_of(x, dims, "mean")
     share, fmt = sum_share(x, dims, keepdim, dtype or x.dtype)
-    count = math.prod(x.shape[d] for d in dims)
     return divide_public(like(x, share, fmt, dtype or x.dtype), count, dtype or x.dtype)
 
 

@@ -14,7 +14,7 @@ from privml.encoding import encode_constant
 from privml.engines.base import Engine, Share
 from privml.engines.ring import extremes
 from privml.formats import FixedPoint, Integer
-from privml.ops.linear import add_public, dims_of, neg
+from privml.ops.linear import add_public, count_of, dims_of, neg
 from privml.ops.ring_formats import (
     RingFormat,
     interval,
@@ -138,6 +138,7 @@ def amax(x: SecretTensor, dim: Any = (), keepdim: bool = False) -> SecretTensor:
     dims = dims_of(x, dim)
     if not dims:
         return x.clone()
+    count_of(x, dims, "maximum or minimum")
     share, fmt = ring_value(x, x.dtype)
     engine = engine_of(x)
     bits = _compared(engine, fmt)
@@ -173,11 +174,11 @@ def min_all(x: SecretTensor) -> SecretTensor:
 @implements(aten.argmax.default)
 def argmax(x: SecretTensor, dim: int | None = None, keepdim: bool = False) -> SecretTensor:
     dims = dims_of(x, dim)
+    count = count_of(x, dims, "place of the maximum or minimum")
     share, fmt = ring_value(x, x.dtype)
     engine = engine_of(x)
     bits = _compared(engine, fmt)
     index = engine.argmax_last(last_dims(engine.reduce(share, fmt.bits, bits), x, dims), bits)
-    count = math.prod(x.shape[d] for d in dims)
     return like(x, keep(index, x, dims, keepdim), proved(64, 0, False, 0, count - 1), torch.int64)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 
 from privml.dispatch import holds_floats, implements, intercepts
+from privml.errors import InvalidInput
 from privml.formats import FixedPoint, current_node
 from privml.ops.fixed import (
     WIDEST,
@@ -29,7 +30,7 @@ from privml.ops.fixed import (
     target_of,
     times,
 )
-from privml.ops.linear import dims_of, mean
+from privml.ops.linear import count_of, dims_of, mean
 from privml.ops.ring_formats import interval, limit, of_interval, says_more, together, width
 from privml.ops.values import claimed, engine_of, is_secret
 from privml.tensor import SecretTensor
@@ -137,15 +138,25 @@ def centered(x: SecretTensor, dims: list[int]) -> tuple[SecretTensor, SecretTens
     return less(x, center), center
 
 
+def _degrees(x: SecretTensor, dims: list[int], correction: float | None) -> float:
+    """The divisor of a variance. InvalidInput if it is not positive: torch answers NaN, which no format has."""
+    count = count_of(x, dims, "variance")
+    taken = 1 if correction is None else correction
+    if count <= taken:
+        raise InvalidInput(
+            f"variance of {count} number(s) with correction={taken:g}: there must be more numbers than that"
+        )
+    return count - taken
+
+
 @implements(aten.var_mean.correction)
 def var_mean(
     x: SecretTensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False
 ) -> tuple[SecretTensor, SecretTensor]:
     dims = dims_of(x, dim)
-    count = math.prod(x.shape[d] for d in dims)
+    divisor = _degrees(x, dims, correction)
     center = mean(x, dims, True)
     total = torch.sum(torch.square(x - center), dims, keepdim)
-    divisor = max(count - (1 if correction is None else correction), 0)
     return total / divisor, center if keepdim else center.squeeze(dims)
 
 
@@ -157,9 +168,8 @@ def var(x: SecretTensor, dim: Any = None, *, correction: float | None = None, ke
 @implements(aten.std.correction)
 def std(x: SecretTensor, dim: Any = None, *, correction: float | None = None, keepdim: bool = False) -> SecretTensor:
     dims = dims_of(x, dim)
-    count = math.prod(x.shape[d] for d in dims)
+    divisor = _degrees(x, dims, correction)
     values, _ = centered(real(x, 1), dims)
-    divisor = max(count - (1 if correction is None else correction), 0)
     result = settled(_root(mean_square(values, dims, divisor), asked(x.session)))
     return result if keepdim else result.squeeze(dims)
 

@@ -18,7 +18,8 @@ from privml.ops.words import reformatted
 def convert(engine: Engine, share: Share, fmt: Format, to: RingFormat) -> Share:
     """The same value in ring format ``to``, rounded to the nearest (halves up) when its scale is smaller; from and to
     Float to the nearest, ties to even."""
-    if not share[0].numel() and share[0].dtype is torch.int64:  # what grows begins with nothing
+    nothing = not share[0].numel() and share[0].dtype is torch.int64  # what grows begins so
+    if nothing and not isinstance(fmt, Boolean):  # shares of bits have other components on some engines
         return share
     if isinstance(fmt, Float) or isinstance(to, Float):
         return reformatted(engine, share, fmt, to)

@@ -35,7 +35,7 @@ from privml.ops.fixed import (
     times,
     total,
 )
-from privml.ops.linear import dims_of
+from privml.ops.linear import count_of, dims_of
 from privml.ops.masks import mask_of
 from privml.ops.maximum import keep, last_dims
 from privml.ops.ring_formats import interval, of_interval, together, width
@@ -76,7 +76,7 @@ class _Parts:
 
 
 def _parts(x: SecretTensor, dims: list[int], scale: int) -> _Parts:
-    count = max(torch.Size([x.shape[d] for d in dims]).numel(), 1)
+    count = count_of(x, dims, "softmax or logsumexp")
     more = (count - 1).bit_length()
     if more > _MOST:
         raise InvalidInput(
@@ -145,6 +145,8 @@ def _inverse(parts: _Parts | Exponentials, target: FixedPoint) -> SecretTensor:
 def softmax(x: SecretTensor, dim: int, half_to_float: Any = False) -> SecretTensor:
     if x.dim() == 0:
         return torch.ones_like(x)
+    if x.numel() == 0:
+        return torch.zeros_like(x)
     scale = asked(x.session).scale
     parts = _parts(x, dims_of(x, dim), scale)
     return settled(_quotient(parts, scale))
@@ -157,7 +159,7 @@ def softmax_int(x: SecretTensor, dim: int, dtype: torch.dtype | None = None) -> 
 
 @implements(aten._log_softmax.default)
 def log_softmax(x: SecretTensor, dim: int, half_to_float: bool = False) -> SecretTensor:
-    if x.dim() == 0:
+    if x.dim() == 0 or x.numel() == 0:
         return torch.zeros_like(x)
     wanted = asked(x.session)
     parts = _parts(x, dims_of(x, dim), wanted.scale)
@@ -180,10 +182,11 @@ def log_softmax_int(x: SecretTensor, dim: int, dtype: torch.dtype | None = None)
 @implements(aten.logsumexp.default)
 def logsumexp(x: SecretTensor, dim: Any, keepdim: bool = False) -> Any:
     wanted, dims = asked(x.session), dims_of(x, dim)
-    if x.numel() == 0:
-        return NotImplemented  # minus infinity
     if not dims:
         return settled(real(x))
+    count_of(x, dims, "logsumexp")
+    if x.numel() == 0:
+        return settled(torch.sum(real(x), dims, keepdim))
     parts = _parts(x, dims, wanted.scale)
     result = added(settled(parts.top), settled(logarithm(parts.sum, wanted.scale)))
     return result if keepdim else result.squeeze(dims)

@@ -11,6 +11,7 @@ import torch
 
 from privml.engines import ring
 from privml.engines.base import Operand
+from privml.engines.shape_tensor import zeros
 from privml.engines.shares import Share, Window
 from privml.engines.twopc.linear import ByTransfers
 from privml.engines.twopc.operands import (
@@ -100,6 +101,8 @@ def matmul_with_noise(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: 
     columns = y.shape[-1]
     if y.shape[-2] != inner or list(y.shape[:-2]) != batch:
         raise ValueError(f"matmul: shapes {tuple(x.shape)} and {tuple(y.shape)} do not fit")
+    if batch and 0 in (*batch, *x.shape[-2:], columns):
+        return (zeros([*batch, rows, columns], torch.int64, engine.counts_only),), 0
     shape = rows, inner, columns, out_bits
     left = owned_array(a, engine.rank), owned_format(a)
     right = owned_array(b, engine.rank), owned_format(b)
