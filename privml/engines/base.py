@@ -183,6 +183,12 @@ class Engine(abc.ABC):
         wide = tuple(c.expand(a.share[0].shape) for c in b.share)
         return self.multiply(a, replace(b, share=wide), out_bits)
 
+    def sum_squares(self, a: Operand, square_bits: int, promise: Promise, out_bits: int) -> Share:
+        """The sum [..., 1] of the squares of a [..., n]; ``promise``: of one square in ``square_bits``, which hold it,
+        at most ``out_bits``."""
+        squares = self.multiply(a, a, square_bits)
+        return self.sum(self.extend(squares, square_bits, out_bits, True, promise), [-1], True, out_bits)
+
     @abc.abstractmethod
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
         """Product of [..., n, k] and [..., k, m] with equal leading dimensions (2-D or batched)."""

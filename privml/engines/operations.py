@@ -92,6 +92,7 @@ OPERATIONS: dict[str, Operation] = {
     # products
     "multiply": Operation(),
     "multiply_rows": Operation(back=1, results=((0, 1),)),
+    "sum_squares": Operation(back=1, results=((0, 1),)),
     "matmul": Operation(joining=Joining.MATRICES),
     "conv2d": Operation(joining=Joining.WHOLE),
     "inner": Operation(front=1),

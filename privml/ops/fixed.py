@@ -274,9 +274,7 @@ def rounded(x: SecretTensor, scale: int) -> SecretTensor:
 def total(x: SecretTensor, dims: list[int], keepdim: bool = True, spare: int = 0) -> SecretTensor:
     """The sum over ``dims``, in a ring that holds it with ``spare`` bits left (64 bits at most)."""
     count = math.prod(x.shape[d] for d in dims)
-    fmt: RingFormat = narrowed(x.format, 0, engine_of(x).stays_wide)
-    bits = min(fmt.bits + (count - 1).bit_length() + spare, 64)
-    bits = min(bits, max((limit(fmt) * count - 1).bit_length() + 1 + spare, fmt.bits))
+    fmt, bits = _of_sum(x.format, count, spare, engine_of(x).stays_wide)
     if bits > x.format.bits:
         x = cast(x, bits, fmt.scale)
     bits = min(bits, x.format.bits)
@@ -285,24 +283,57 @@ def total(x: SecretTensor, dims: list[int], keepdim: bool = True, spare: int = 0
     return SecretTensor(share, to, x.placement, x.session, x.dtype)
 
 
+def _of_sum(fmt: RingFormat, count: int, spare: int, wide: bool) -> tuple[RingFormat, int]:
+    """The narrowest format of the terms of a sum of ``count``, and the bits that hold it with ``spare`` left."""
+    narrow = narrowed(fmt, 0, wide)
+    bits = min(narrow.bits + (count - 1).bit_length() + spare, 64)
+    return narrow, min(bits, max((limit(narrow) * count - 1).bit_length() + 1 + spare, narrow.bits))
+
+
+def total_of_squares(x: SecretTensor, dims: list[int], spare: int = 0) -> SecretTensor:
+    """The sum of x^2 over ``dims``, exact, in a ring that holds it with ``spare`` bits left (64 bits at most)."""
+    engine, last = engine_of(x), x.dim() - 1
+    fmt = _as_factor(x.format, engine.stays_wide)
+    square_bits = min(max(2 * width(fmt), fmt.bits), 64)
+    exact = product_format(fmt, fmt, square_bits, square=True)
+    narrow, bits = _of_sum(exact, x.shape[last] if x.dim() else 1, spare, engine.stays_wide)
+    if engine.stays_wide or [d % max(x.dim(), 1) for d in dims] != [last] or bits < square_bits:
+        return total(times(x, x, 2 * x.format.scale), dims, spare=spare)
+    factor = operand(x.share, fmt, x.placement)
+    share = engine.sum_squares(factor, square_bits, promise_of(exact), bits)
+    to = ring_formats.added(in_ring(narrow, bits), x.shape[last])
+    return SecretTensor(share, to, x.placement, x.session, float_dtype(x))
+
+
 def averaged(x: SecretTensor, dims: list[int], count: float, scale: int, bits: int | None = None) -> SecretTensor:
     """The sum over ``dims`` divided by a public ``count``, at ``scale``, at most that of x; rounded to the nearest,
     or down for a power of two. In ``bits`` bits, if these are given, else in the ring that holds it."""
+    straight = bits is not None and math.frexp(count)[0] == 0.5 and count >= 1 and not engine_of(x).stays_wide
+    spare = int(straight or whole_divisor(count) is not None)
+    summed = total(x, dims, spare=spare)
+    if bits is None:
+        return _divided(summed, count, scale)
+    if straight:  # a shift, which is cheaper with a bit to spare
+        exact = relabelled(summed.format, summed.format.scale + math.frexp(count)[1] - 1)
+        return cast(SecretTensor(summed.share, exact, x.placement, x.session, x.dtype), bits, scale)
+    return cast(_divided(summed, count, scale, False), bits, scale)
+
+
+def averaged_squares(x: SecretTensor, dims: list[int], count: float, scale: int) -> SecretTensor:
+    """``averaged`` of x^2."""
+    return _divided(total_of_squares(x, dims, int(whole_divisor(count) is not None)), count, scale)
+
+
+def _divided(summed: SecretTensor, count: float, scale: int, rounds: bool = True) -> SecretTensor:
+    """A sum divided by ``count``; without ``rounds`` a whole divisor may leave more fractional bits than ``scale``."""
     divisor = whole_divisor(count)
     if divisor is None:
-        straight = bits is not None and math.frexp(count)[0] == 0.5 and count >= 1 and not engine_of(x).stays_wide
-        summed = total(x, dims, spare=1 if straight else 0)
-        if straight:  # a shift, which is cheaper with a bit to spare
-            exact = relabelled(summed.format, summed.format.scale + math.frexp(count)[1] - 1)
-            return cast(SecretTensor(summed.share, exact, x.placement, x.session, x.dtype), bits, scale)
         if math.frexp(count)[0] != 0.5:  # bits that do not matter make room for the factor's
-            summed = rounded(summed, min(scale + max(math.ceil(math.log2(count)), 0), x.format.scale))
-        mean = scaled(summed, 1.0 / count, scale)
-        return mean if bits is None else cast(mean, bits, scale)
-    result = total(x, dims, spare=1)
-    share, fmt = quotient(engine_of(x), result.share, result.format, divisor, scale)
-    mean = SecretTensor(share, fmt, x.placement, x.session, x.dtype)
-    return rounded(mean, scale) if bits is None else cast(mean, bits, scale)
+            summed = rounded(summed, min(scale + max(math.ceil(math.log2(count)), 0), summed.format.scale))
+        return scaled(summed, 1.0 / count, scale)
+    share, fmt = quotient(engine_of(summed), summed.share, summed.format, divisor, scale)
+    mean = SecretTensor(share, fmt, summed.placement, summed.session, summed.dtype)
+    return rounded(mean, scale) if rounds else mean
 
 
 def less(a: SecretTensor, b: SecretTensor) -> SecretTensor:

@@ -20,6 +20,7 @@ from privml.ops.fixed import (
     WIDEST,
     asked,
     averaged,
+    averaged_squares,
     cast,
     evaluate,
     integer_bits,
@@ -52,7 +53,7 @@ def mean_square(x: SecretTensor, dims: list[int], count: int) -> SecretTensor:
     if fitting >= 6:
         scale = fitting
     scale = max(min(scale, 2 * x.format.scale), 0)
-    mean = averaged(times(x, x, 2 * x.format.scale), dims, count, scale)
+    mean = averaged_squares(x, dims, count, scale)
     return mean if engine_of(mean).stays_wide else cast(mean, min(mean.format.bits, WIDEST), mean.format.scale)
 
 

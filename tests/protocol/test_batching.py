@@ -24,6 +24,7 @@ CASES = {
     "multiply": lambda e, a, b: e.multiply(Operand(a, BITS), Operand(b, BITS), BITS),
     "square": lambda e, a, b: e.multiply(Operand(a, BITS), Operand(a, BITS), BITS),
     "multiply_rows": lambda e, a, b: e.multiply_rows(Operand(a, BITS), Operand(_first(b), BITS), BITS),
+    "sum_squares": lambda e, a, b: e.sum_squares(Operand(a, BITS), BITS, Promise(), BITS),
     "truncate": lambda e, a, b: e.truncate(a, BITS, 5),
     "floor": lambda e, a, b: e.floor(a, BITS, 3, Promise(bound=1 << 40)),
     "divide_public": lambda e, a, b: e.divide_public(a, BITS, 7),

@@ -76,6 +76,9 @@ OPERATIONS = {
     "multiply rows": lambda e: e.multiply_rows(
         factor(e, (4, 9), 16, bound=9), replace(factor(e, (4, 1), 12), nonnegative=True), 27
     ),
+    "sum of squares": lambda e: e.sum_squares(
+        factor(e, (4, 9), 16, bound=1 << 14), 30, Promise(nonnegative=True, bound=1 << 29), 37
+    ),
     "square": lambda e: squared(e, factor(e, (41,), 16), 32),
     "square bounded": lambda e: squared(e, factor(e, (41,), 16, bound=1 << 14), 30),
     "large square": lambda e: squared(e, factor(e, (70_001,), 6), 12),

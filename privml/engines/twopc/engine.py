@@ -20,7 +20,8 @@ from privml.engines.shape_tensor import ShapeTensor, zeros
 from privml.engines.shares import NO_PROMISE, Promise, Shift, Window
 from privml.engines.twopc import products
 from privml.engines.twopc.linear import BY_TRANSFERS, Form, Lane, Linear, Places, Record
-from privml.engines.twopc.operands import SHARED, array, call, tensor
+from privml.engines.twopc.operands import SHARED, array, call, extension, tensor
+from privml.engines.twopc.shared import summed_squares
 from privml.formats import FixedPoint, Float, Integer
 
 _protocols = _core.twopc
@@ -182,6 +183,10 @@ class TwoPartyEngine(SharedEngine):
             return super().multiply_rows(a, b, out_bits)
         return products.multiply_rows(self, a, b, out_bits)
 
+    def sum_squares(self, a: Operand, square_bits: int, promise: Promise, out_bits: int) -> Share:
+        made = summed_squares(self, a, square_bits, out_bits)
+        return super().sum_squares(a, square_bits, promise, out_bits) if made is None else made
+
     def matmul(self, a: Operand, b: Operand, out_bits: int) -> Share:
         return products.matmul_with_noise(self, a, b, out_bits, False)[0]
 
@@ -240,11 +245,8 @@ class TwoPartyEngine(SharedEngine):
     def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, promise: Promise = NO_PROMISE) -> Share:
         if to_bits <= bits:
             return a
-        nonnegative, bound = promise
-        if signed and not nonnegative and bound is not None and 2 * bound < 1 << bits:
-            return self._call("extend_bounded", array(a), bits, bound, to_bits)
-        name = "extend_nonnegative" if nonnegative else "sign_extend" if signed else "zero_extend"
-        return self._call(name, array(a), bits, to_bits)
+        name, settings = extension(bits, to_bits, signed, promise)
+        return self._call(name, array(a), *settings)
 
     def reduce(self, a: Share, bits: int, to_bits: int) -> Share:
         return a

@@ -73,6 +73,15 @@ def fit(a: Operand, out_bits: int) -> Operand:
     return replace(a, bits=out_bits, nonnegative=False, bound=a.bound if fits else None)
 
 
+def extension(bits: int, to_bits: int, signed: bool, promise: Promise) -> tuple[str, tuple[int, ...]]:
+    """The cheapest call of the core that extends such a number, and what it takes besides the session and shares."""
+    nonnegative, bound = promise
+    if signed and not nonnegative and bound is not None and 2 * bound < 1 << bits:
+        return "extend_bounded", (bits, bound, to_bits)
+    name = "extend_nonnegative" if nonnegative else "sign_extend" if signed else "zero_extend"
+    return name, (bits, to_bits)
+
+
 def extended(engine: TwoPartyEngine, a: Operand, bits: int) -> Operand:
     promise = Promise(a.nonnegative, a.bound)
     return replace(a, share=engine.extend(a.share, a.bits, bits, a.signed, promise), bits=bits)
