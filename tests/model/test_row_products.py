@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of rows with a number each: the same on all engines, and cheaper than element by element."""
+"""Products of rows with a number each: the same on all engines and in every form, at least cost."""
 
 import pytest
 import torch
 
 from privml.engines.base import Engine, Operand
+from privml.engines.correlations import OtChoice
+from privml.engines.ring import wrap
 from privml.engines.twopc import backend as twopc
+from privml.engines.twopc.linear import WIDE, Linear
 from privml.session import local as local_session
 
 ROWS, LENGTH = 5, 40
@@ -43,3 +46,61 @@ def test_rows_are_cheaper():
     rows = sent(lambda engine, a: engine.multiply_rows(a, numbers, 38))
     elements = sent(lambda engine, a: Engine.multiply_rows(engine, a, numbers, 38))
     assert 1.5 * rows < elements
+
+
+# ---- by ciphertexts
+SILENT = OtChoice("silent")
+BY_LINK = Linear("auto"), Linear("auto", delay=0.04, seconds_per_byte=8e-8)
+
+
+def words(engine, value, bits, **promise) -> Operand:
+    """Shared by masks that fill the whole word."""
+    mask = torch.randint(-(2**63), 2**63 - 1, tuple(value.shape), generator=torch.Generator().manual_seed(7))
+    share = (torch.zeros_like(value),) if engine.components == 1 else (value - mask, mask)
+    return Operand(share, bits, **promise)
+
+
+def factors(engine, rows, length, a_bits, b_bits, bounded):
+    """Values in the whole of their range, both ends of it among them."""
+    end = 1 << (a_bits - (2 if bounded else 1))
+    random = torch.Generator().manual_seed(rows + length + a_bits)
+    a = torch.randint(-end, end, (rows, length), generator=random)
+    b = torch.randint(0, 1 << (b_bits - 1), (rows, 1), generator=random)
+    a[0, 0], a[0, -1], b[0, 0], b[-1, 0] = -end, end - 1, (1 << (b_bits - 1)) - 1, 0
+    promise = {"bound": end} if bounded else {}
+    return words(engine, a, a_bits, **promise), words(engine, b, b_bits, nonnegative=True), a * b
+
+
+@pytest.mark.parametrize(
+    "case", [(33, 768, 21, 32, 40, True), (40, 700, 16, 31, 36, False), (24, 512, 30, 33, 64, True)]
+)
+def test_ciphertexts_make_the_same_at_the_cost_that_a_meter_counts(case):
+    *sizes, bits, bounded = case
+    linear = Linear("auto", seconds_per_byte=1e-6)
+    engine = twopc.create(OtChoice("ideal"), deadline=60.0, linear=linear)
+    meter = twopc.meter(0, OtChoice("ideal"), 1, True, linear)
+    try:
+        a, b, expected = factors(engine, *sizes, bounded)
+        assert torch.equal(engine.reveal(engine.multiply_rows(a, b, bits), bits), wrap(expected, bits))
+        meter.reveal(meter.multiply_rows(*factors(meter, *sizes, bounded)[:2], bits), bits)
+        got, want = engine.counters(), meter.counters()
+        assert got["products"] == want["products"] == {WIDE: 1}
+        assert all(got["online"][name] == want["online"][name] for name in ("sent", "received", "depth"))
+        assert all(got[name] == want[name] for name in ("cots_as_sender", "cots_as_receiver"))
+    finally:
+        engine.close()
+
+
+def test_ciphertexts_take_the_place_of_transfers_where_these_cost_more():
+    """Rows of a layer norm, and a few short ones, on loopback and on a slow link."""
+
+    def counted(linear, *sizes):
+        meter = twopc.meter(0, SILENT, 1, True, linear)
+        meter.multiply_rows(*factors(meter, *sizes, True)[:2], 40)
+        return meter.counters()
+
+    for link in BY_LINK:
+        long, transfers = counted(link, 128, 768, 21, 32), counted(Linear("ot"), 128, 768, 21, 32)
+        assert long["products"] == {WIDE: 1} and "products" in transfers and not transfers["products"]
+        assert 2.5 * long["online"]["sent"] < transfers["online"]["sent"]
+        assert not counted(link, 2, 8, 21, 32)["products"]

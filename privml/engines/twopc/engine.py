@@ -18,7 +18,7 @@ from privml.engines.owned import SharedEngine
 from privml.engines.pads import masked, masked_bits
 from privml.engines.shape_tensor import ShapeTensor, zeros
 from privml.engines.shares import NO_PROMISE, Promise, Shift, Window
-from privml.engines.twopc import products
+from privml.engines.twopc import products, rows
 from privml.engines.twopc.linear import BY_TRANSFERS, Form, Lane, Linear, Places, Record
 from privml.engines.twopc.operands import SHARED, array, call, extension, tensor
 from privml.engines.twopc.shared import summed_squares
@@ -179,9 +179,8 @@ class TwoPartyEngine(SharedEngine):
         return products.multiply(self, a, b, out_bits)
 
     def multiply_rows(self, a: Operand, b: Operand, out_bits: int) -> Share:
-        if not products.rows_pay(a, b, out_bits, products.correlation_bits(self)):
-            return super().multiply_rows(a, b, out_bits)
-        return products.multiply_rows(self, a, b, out_bits)
+        made = rows.multiply_rows(self, a, b, out_bits)
+        return super().multiply_rows(a, b, out_bits) if made is None else made
 
     def sum_squares(self, a: Operand, square_bits: int, promise: Promise, out_bits: int) -> Share:
         made = summed_squares(self, a, square_bits, out_bits)

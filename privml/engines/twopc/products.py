@@ -33,9 +33,6 @@ from privml.engines.twopc.weights import convolved, with_weights
 if TYPE_CHECKING:
     from privml.engines.twopc.engine import TwoPartyEngine
 
-# Bits of the field by whose degree SoftSpoken's correlations get cheaper; other providers' hardly cost anything.
-_FIELD_BITS = 128
-
 
 def multiply(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Share:
     """Elementwise, of equal shapes, mod 2^out_bits."""
@@ -62,32 +59,6 @@ def multiply(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> S
         if not bounded:  # now it may be, which would take a bit of the room
             a = replace(a, bound=None)
     return call(engine.session, "multiply", array(a.share), factor(a), array(b.share), factor(b), out_bits)
-
-
-def correlation_bits(engine: TwoPartyEngine) -> int:
-    """What a correlation takes on the wire, by the provider that both parties have."""
-    provider, degree = engine.transfers[:2]
-    return _FIELD_BITS // degree if provider == "softspoken" else 1
-
-
-def rows_pay(a: Operand, b: Operand, out_bits: int, correlation: int) -> bool:
-    """Whether the bits of b [..., 1] carry whole rows of a [..., n], which is cheaper than the shorter factor of each
-    element with its ``correlation`` bits and choices."""
-    a, b = fit(a, out_bits), fit(b, out_bits)
-    if a.owner is not None or b.owner is not None or not b.nonnegative:
-        return False
-
-    def streams(choices: int) -> int:
-        return choices * out_bits - choices * (choices - 1) // 2
-
-    shorter = min(a.bits, b.bits)
-    return streams(b.bits) <= streams(shorter) + (correlation + 1) * shorter
-
-
-def multiply_rows(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Share:
-    """a [..., n] times b [..., 1] where ``rows_pay``, mod 2^out_bits."""
-    a, b = fit(a, out_bits), fit(b, out_bits)
-    return call(engine.session, "multiply_rows", array(a.share), factor(a), array(b.share), b.bits, out_bits)
 
 
 def matmul_with_noise(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, noisy: bool) -> tuple[Share, int]:
