@@ -111,17 +111,19 @@ struct SwitchingSet {
   constexpr int times(int level) const { return 1 << (serving(level) - level); }
   constexpr int digits_in_all() const { return digits * kept_levels(); }
 };
-// Fewer digits are of use in narrower rings, more levels for products of few rows, and fewer keys
-// where bytes count more than time.
-inline constexpr std::array<SwitchingSet, 9> kSwitchingSets{{{5, 0b10000, 8, 8},
-                                                             {5, 0b10100, 8, 8},
-                                                             {7, 0b1010100, 8, 8},
-                                                             {5, 0b10000, 11, 5},
-                                                             {5, 0b10100, 11, 5},
-                                                             {7, 0b1010100, 11, 5},
-                                                             {5, 0b10000, 11, 4},
-                                                             {5, 0b10100, 11, 4},
-                                                             {7, 0b1010100, 11, 4}}};
+// Fewer digits are of use in narrower rings, more levels for products of few rows, fewer keys where
+// bytes count more than time, and more where time counts more.
+inline constexpr std::array<SwitchingSet, 11> kSwitchingSets{{{5, 0b10000, 8, 8},
+                                                              {5, 0b10100, 8, 8},
+                                                              {7, 0b1010100, 8, 8},
+                                                              {5, 0b10000, 11, 5},
+                                                              {5, 0b10100, 11, 5},
+                                                              {7, 0b1010100, 11, 5},
+                                                              {5, 0b10000, 11, 4},
+                                                              {5, 0b10100, 11, 4},
+                                                              {7, 0b1010100, 11, 4},
+                                                              {7, 0b1111100, 11, 5},
+                                                              {7, 0b1111100, 11, 4}}};
 
 struct PackedChoice {
   ColumnChoice columns;
