@@ -130,9 +130,9 @@ void expect_fits(const PackedChoice& choice, const PackedShape& shape) {
 
 // Work of a transform's butterflies and products, and of its end, in products of words.
 constexpr i64 kTransformWork = 160'000, kMultipleWork = 30'000;
-// log2 of the sum of squares of weights whose sum with uniform words of 72 bits stays below 2^92
+// log2 of the sum of squares of weights whose sum with uniform words of 72 bits stays below 2^94
 // but with probability 2^-180 (Hoeffding).
-constexpr double kMostSquares = 34;
+constexpr double kMostSquares = 38;
 
 i64 polynomials(const PackedChoice& choice, i64 rows) { return ceil_div(rows, choice.gap()); }
 

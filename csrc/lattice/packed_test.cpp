@@ -139,6 +139,15 @@ TEST(Packed, ExactWithTheLargestWeightsAndNoiseBelowHalfOfItsBound) {
   EXPECT_GT(std::min(outcome.zeros, outcome.ones), 100);  // noise of either sign
 }
 
+// c1 by transforms whose sums are as long as the primes allow.
+TEST(Packed, ExactWhereTransformsSumUpTheLargestWeights) {
+  const Case size{8, 512, 128, 7, kSwitchingSets[9]};
+  const PackedChoice choice = chosen(size, 15, 24);
+  const PackedShape shape = matrix_product(size.rows, size.inner, size.outputs, 1 << 14);
+  ASSERT_LT(c1_work(choice, shape, 1), size.inner * kPackedSet.n);  // as a matrix product
+  EXPECT_TRUE(run(choice, size, 15, true, 4).exact);
+}
+
 // A test of the test: fewer bits than the noise needs give wrong results.
 TEST(Packed, TooFewBitsForTheNoiseAreSeen) {
   const Case size{128, 64, 32, 5};

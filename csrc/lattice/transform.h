@@ -2,11 +2,10 @@
 // Products in Z[X]/(X^n + 1) of polynomials modulo 2^(64 + low_bits) with polynomials of small
 // coefficients, exact.
 //
-// Method         number-theoretic transforms modulo two primes of 47 bits. The true coefficients
-// are
-//                below n 2^79 times the largest small one, so both residues determine them.
-//                Residues are doubles: a fused multiply-add gives the low half of a product, so
-//                that one source serves AVX2 and AVX-512. The portable twin computes with integers.
+// Method         number-theoretic transforms modulo two primes of 48 bits. The true coefficients
+//                are below 2^94, so that both residues determine them. Residues are doubles: a
+//                fused multiply-add gives the low half of a product, so that one source serves AVX2
+//                and AVX-512. The portable twin computes with integers.
 // Leakage        none: time and memory access depend on n alone.
 // Source         P. Longa, M. Naehrig, Speeding up the number theoretic transform (CANS 2016), for
 //                the loops; J. van der Hoeven, G. Lecerf, G. Quintin, Modular SIMD arithmetic in
@@ -22,7 +21,7 @@ namespace privml::lattice {
 
 inline constexpr int kPrimes = 2;
 // The largest that are 1 modulo 2^15.
-inline constexpr std::array<i64, kPrimes> kPrime{140737488125953, 140737487306753};
+inline constexpr std::array<i64, kPrimes> kPrime{281474976546817, 281474976317441};
 
 // A polynomial's residues under the transforms modulo both primes, in an order of the backend's
 // own.
@@ -60,11 +59,11 @@ class NegacyclicRing {
   // polynomial that has no others; `out` may have served before.
   void transform(std::span<const double> integers, Transformed& out) const;
   // out += a * b modulo X^n + 1 and 2^(64 + low_bits), of words and of small coefficients, which
-  // are at most 2^13 / n in absolute value; in either order. out has n coefficients.
+  // are at most 2^15 / n in absolute value; in either order. out has n coefficients.
   void add_product(const Transformed& a, const Transformed& b, WordsOutput out) const;
-  // out += the sum of a[i] * b[i], whose true coefficients must be below 2^92: which those of
-  // uniform words of 72 bits and eight times bytes are, but with probability 2^-1000, and of those
-  // and five times numbers of 11 bits, but with probability 2^-400.
+  // out += the sum of a[i] * b[i], whose true coefficients must be below 2^94: which those of
+  // uniform words of 72 bits and eight times bytes, or five times numbers of 11 bits, are, but with
+  // probability 2^-1000.
   void add_products(std::span<const Transformed> a, std::span<const Transformed> b,
                     WordsOutput out) const;
 

@@ -103,7 +103,7 @@ TEST(NegacyclicRing, LargePolynomialsOfTheLargestCoefficients) {
   for (const i64 n : {4096, 8192}) {
     const int low_bits = kMostLowBits;
     const Words a = random_words(n, low_bits, Fill::most_negative, 1);
-    const Small b(n, 1);
+    const Small b(n, static_cast<signed char>((1 << 15) / n));  // true coefficients reach 2^94
     Words expected(n);
     std::fill(expected.high.begin(), expected.high.end(), 0);
     std::fill(expected.low.begin(), expected.low.end(), 0);
