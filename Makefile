@@ -18,6 +18,7 @@
 # make prove-active   actively secure sessions against every alteration of every message (an hour); STEP=9 takes every ninth
 # make sanitize   the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
 # make sanitize-threads   the C++ tests of lanes under ThreadSanitizer
+# make test-aarch64       the C++ tests for 64-bit Arm, by cross compiler and emulator
 # make fuzz SECONDS=600 [TARGETS="frames onnx"]   everything that reads a peer's or a file's bytes, for so long each, JOBS at a time, under
 #                AddressSanitizer and UndefinedBehaviorSanitizer (Clang with libFuzzer); RESUME=1 takes those that an interrupted run
 #                has left; the table of the site's page on fuzzing
@@ -40,7 +41,7 @@ PCH ?= $(if $(CMAKE_CXX_COMPILER_LAUNCHER),OFF,ON)
 quietly = @mkdir -p $(dir $(2)); start=$$SECONDS; $(3) > $(2) 2>&1 || { cat $(2) >&2; exit 1; }; \
   printf '%-36s %4d s\n' '$(1)' $$((SECONDS - start))
 
-.PHONY: all setup configure build build-tests demo test test-cpp test-python lint format sanitize sanitize-threads prove prove-secfloat prove-noise prove-active bench docs faults soak wheel test-wheel clean fuzz fuzz-build fuzz-smoke
+.PHONY: all setup configure build build-tests demo test test-cpp test-python lint format sanitize sanitize-threads test-aarch64 prove prove-secfloat prove-noise prove-active bench docs faults soak wheel test-wheel clean fuzz fuzz-build fuzz-smoke
 
 all: build
 
@@ -125,6 +126,15 @@ sanitize-threads: setup
 	  -DPRIVML_SANITIZE=thread -DPRIVML_BINDINGS=OFF -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja"
 	$(BIN)/cmake --build build/sanitize-threads -j $(JOBS) --target twopc_tests ot_tests lattice_tests
 	cd build/sanitize-threads && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS) -R 'Lane|Refill|ProductDivision|SeveralThreads'
+
+# C++ for 64-bit Arm, its tests run by QEMU. LIMIT=-R Pattern limits which.
+test-aarch64: setup
+	@command -v aarch64-linux-gnu-g++ qemu-aarch64 > /dev/null || { echo "make test-aarch64 needs (Debian): dpkg --add-architecture arm64;" \
+	  "apt-get install g++-aarch64-linux-gnu qemu-user libstdc++6:arm64 libsodium-dev:arm64 libssl-dev:arm64 libgtest-dev:arm64"; exit 1; }
+	$(BIN)/cmake -S csrc -B build/aarch64 -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_TOOLCHAIN_FILE="$(abspath csrc/aarch64.cmake)" \
+	  -DPRIVML_BINDINGS=OFF -DCMAKE_MAKE_PROGRAM="$(abspath $(BIN))/ninja"
+	$(BIN)/cmake --build build/aarch64 -j $(JOBS)
+	cd build/aarch64 && $(abspath $(BIN))/ctest --output-on-failure -j $(JOBS) $(LIMIT)
 
 CLANG ?= $(firstword $(foreach name,clang++-19 clang++-16 clang++,$(shell command -v $(name))))
 SECONDS ?= 600

@@ -8,8 +8,8 @@
 
 namespace privml {
 
-// Each includes those before it: x86-64 alone; AES-NI, PCLMULQDQ and SSE4.1; AVX2; VAES, VPCLMULQDQ
-// and GFNI on 256 bits; AVX-512.
+// Each includes those before it: no extension; AES-NI, PCLMULQDQ, SSE4.1, or Arm's AES; AVX2; VAES,
+// VPCLMULQDQ and GFNI on 256 bits; AVX-512.
 enum class CpuLevel { portable, aesni, avx2, vaes, avx512 };
 
 // The level of that name, as enumerated. Throws InvalidArgument for any other.

@@ -3,6 +3,8 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
 #endif
 
 #include <algorithm>
@@ -15,53 +17,56 @@
 namespace privml::crypto {
 namespace {
 
-#if defined(__x86_64__)
-constexpr bool kHardware = true;
-#else
-constexpr bool kHardware = false;
-#endif
-
 CpuLevel level_of(AesBackend backend) {
-  constexpr CpuLevel kLevels[] = {CpuLevel::portable, CpuLevel::aesni, CpuLevel::avx2,
-                                  CpuLevel::vaes, CpuLevel::avx512};
+  constexpr CpuLevel kLevels[] = {CpuLevel::portable, CpuLevel::aesni, CpuLevel::aesni,
+                                  CpuLevel::avx2,     CpuLevel::vaes,  CpuLevel::avx512};
   return kLevels[static_cast<int>(backend)];
 }
 
-void encrypt_with(AesBackend backend, const Block* keys, const Block* in, Block* out, i64 count,
+using Encrypt = i64 (*)(const Block* keys, const Block* in, Block* out, i64 count,
+                        bool feedforward);
+
+struct Kernels {
+  void (*expand_key)(Block key, Block* keys);
+  Encrypt groups;  // none, or what goes before `all` and leaves it the blocks that fill no group
+  Encrypt all;
+  i64 (*count)(const Block* keys, Block first, Block* out, i64 count);  // none, or whole groups
+};
+
+// Those of a backend that this processor supports.
+const Kernels& kernels_of([[maybe_unused]] AesBackend backend) {
+  static constexpr Kernels kPortable{aes::expand_key_portable, nullptr, aes::encrypt_portable,
+                                     nullptr};
+#if defined(__x86_64__)
+  static constexpr Kernels kAesni{aes::expand_key_aesni, nullptr, aes::encrypt_aesni,
+                                  aes::count_aesni};
+  static constexpr Kernels kAvx2{aes::expand_key_aesni, nullptr, aes::encrypt_avx2,
+                                 aes::count_avx2};
+  static constexpr Kernels kVaes256{aes::expand_key_aesni, aes::encrypt_vaes256, aes::encrypt_avx2,
+                                    aes::count_vaes256};
+  static constexpr Kernels kVaes512{aes::expand_key_aesni, aes::encrypt_vaes512, aes::encrypt_avx2,
+                                    aes::count_vaes512};
+  if (backend == AesBackend::aesni) return kAesni;
+  if (backend == AesBackend::avx2) return kAvx2;
+  if (backend == AesBackend::vaes256) return kVaes256;
+  if (backend == AesBackend::vaes512) return kVaes512;
+#elif defined(__aarch64__)
+  static constexpr Kernels kNeon{aes::expand_key_neon, nullptr, aes::encrypt_neon, aes::count_neon};
+  if (backend == AesBackend::neon) return kNeon;
+#endif
+  return kPortable;
+}
+
+void encrypt_with(const Kernels& kernels, const Block* keys, const Block* in, Block* out, i64 count,
                   bool feedforward) {
-  if constexpr (kHardware) {
-    if (backend != AesBackend::portable) {
-      i64 done = 0;
-      if (backend == AesBackend::vaes512)
-        done = aes::encrypt_vaes512(keys, in, out, count, feedforward);
-      if (backend == AesBackend::vaes256)
-        done = aes::encrypt_vaes256(keys, in, out, count, feedforward);
-      const auto rest = backend == AesBackend::aesni ? aes::encrypt_aesni : aes::encrypt_avx2;
-      rest(keys, in + done, out + done, count - done, feedforward);
-      return;
-    }
-  }
-  aes::encrypt_portable(keys, in, out, count, feedforward);
+  const i64 done = kernels.groups ? kernels.groups(keys, in, out, count, feedforward) : 0;
+  kernels.all(keys, in + done, out + done, count - done, feedforward);
 }
 
 // How many counters were encrypted: whole groups only.
-i64 count_with(AesBackend backend, const Block* keys, Block first, Block* out, i64 count) {
-  if constexpr (kHardware) {
-    if (first.lo > ~u64{0} - static_cast<u64>(count)) return 0;
-    switch (backend) {
-      case AesBackend::portable:
-        return 0;
-      case AesBackend::aesni:
-        return aes::count_aesni(keys, first, out, count);
-      case AesBackend::avx2:
-        return aes::count_avx2(keys, first, out, count);
-      case AesBackend::vaes256:
-        return aes::count_vaes256(keys, first, out, count);
-      case AesBackend::vaes512:
-        return aes::count_vaes512(keys, first, out, count);
-    }
-  }
-  return 0;
+i64 count_with(const Kernels& kernels, const Block* keys, Block first, Block* out, i64 count) {
+  if (!kernels.count || first.lo > ~u64{0} - static_cast<u64>(count)) return 0;
+  return kernels.count(keys, first, out, count);
 }
 
 #if defined(__x86_64__)
@@ -83,6 +88,8 @@ bool aes_backend_supported(AesBackend backend) {
   switch (backend) {
     case AesBackend::portable:
       return true;
+    case AesBackend::neon:
+      return false;
     case AesBackend::aesni:
       return __builtin_cpu_supports("aes") && __builtin_cpu_supports("sse4.1");
     case AesBackend::avx2:
@@ -92,59 +99,55 @@ bool aes_backend_supported(AesBackend backend) {
     case AesBackend::vaes512:
       return aes_backend_supported(AesBackend::vaes256) && __builtin_cpu_supports("avx512f");
   }
-  return false;
-#else
-  return backend == AesBackend::portable;
+#elif defined(__aarch64__)
+  if (backend == AesBackend::neon) return (getauxval(AT_HWCAP) & HWCAP_AES) != 0;
 #endif
+  return backend == AesBackend::portable;
 }
 
 const char* aes_backend_name(AesBackend backend) {
-  constexpr const char* kNames[] = {"portable", "aesni", "aesni-avx2", "vaes256", "vaes512"};
+  constexpr const char* kNames[] = {"portable",   "neon",    "aesni",
+                                    "aesni-avx2", "vaes256", "vaes512"};
   return kNames[static_cast<int>(backend)];
 }
 
 AesBackend best_aes_backend() {
   static const AesBackend best = [] {
-    for (AesBackend b :
-         {AesBackend::vaes512, AesBackend::vaes256, AesBackend::avx2, AesBackend::aesni})
-      if (cpu_allows(level_of(b)) && aes_backend_supported(b)) return b;
-    return AesBackend::portable;
+    AesBackend fastest = AesBackend::portable;
+    for (AesBackend each : kAesBackends)
+      if (cpu_allows(level_of(each)) && aes_backend_supported(each)) fastest = each;
+    return fastest;
   }();
   return best;
 }
 
 Aes128::Aes128(Block key, AesBackend backend) : backend_(backend) {
   expect(aes_backend_supported(backend), "this processor does not support the AES backend");
-  if constexpr (kHardware) {
-    if (backend != AesBackend::portable) {
-      aes::expand_key_aesni(key, round_keys_.data());
-      return;
-    }
-  }
-  aes::expand_key_portable(key, round_keys_.data());
+  kernels_of(backend).expand_key(key, round_keys_.data());
 }
 
 Aes128::~Aes128() { wipe(round_keys_.data(), sizeof round_keys_); }
 
 void Aes128::encrypt(const Block* in, Block* out, i64 count) const {
-  encrypt_with(backend_, round_keys_.data(), in, out, count, false);
+  encrypt_with(kernels_of(backend_), round_keys_.data(), in, out, count, false);
 }
 
 void Aes128::encrypt_feedforward(const Block* in, Block* out, i64 count) const {
-  encrypt_with(backend_, round_keys_.data(), in, out, count, true);
+  encrypt_with(kernels_of(backend_), round_keys_.data(), in, out, count, true);
 }
 
 void Aes128::encrypt_counter(Block first, Block* out, i64 count) const {
   constexpr i64 kTile = 256;
   const Block* keys = round_keys_.data();
-  i64 done = count_with(backend_, keys, first, out, count);
+  const Kernels& kernels = kernels_of(backend_);
+  i64 done = count_with(kernels, keys, first, out, count);
   while (done < count) {
     const i64 n = std::min(kTile, count - done);
     for (i64 i = done; i < done + n; ++i) {
       const u64 lo = first.lo + static_cast<u64>(i);
       out[i] = {lo, first.hi + (lo < first.lo)};
     }
-    encrypt_with(backend_, keys, out + done, out + done, n, false);
+    encrypt_with(kernels, keys, out + done, out + done, n, false);
     done += n;
   }
 }

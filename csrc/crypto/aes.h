@@ -9,8 +9,12 @@
 namespace privml::crypto {
 
 // As CpuLevel has them; `avx2` is AES-NI in the encodings that came with AVX, which take operands
-// from memory at any place and leave both in their registers.
-enum class AesBackend { portable, aesni, avx2, vaes256, vaes512 };
+// from memory at any place and leave both in their registers. `neon` is for 64-bit Arm with its AES
+// instructions, the others but `portable` for x86-64.
+enum class AesBackend { portable, neon, aesni, avx2, vaes256, vaes512 };
+inline constexpr AesBackend kAesBackends[] = {AesBackend::portable, AesBackend::neon,
+                                              AesBackend::aesni,    AesBackend::avx2,
+                                              AesBackend::vaes256,  AesBackend::vaes512};
 
 // The fastest backend this machine supports within cpu_limit(), and whether it supports a given
 // one.

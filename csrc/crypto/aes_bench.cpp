@@ -31,8 +31,7 @@ void report(const char* name, const char* detail, i64 blocks, double budget, con
 void run(double budget) {
   for (const i64 count : {1, 8, 64, 1024}) {
     std::vector<Block> in(static_cast<size_t>(count)), out(in.size());
-    for (const AesBackend backend : {AesBackend::portable, AesBackend::aesni, AesBackend::avx2,
-                                     AesBackend::vaes256, AesBackend::vaes512}) {
+    for (const AesBackend backend : kAesBackends) {
       if (!aes_backend_supported(backend)) continue;
       const char* name = aes_backend_name(backend);
       const Aes128 aes(Block{1, 2}, backend);

@@ -28,8 +28,7 @@ Block from_hex(const char* text) {
 
 std::vector<AesBackend> supported() {
   std::vector<AesBackend> all;
-  for (AesBackend b : {AesBackend::portable, AesBackend::aesni, AesBackend::avx2,
-                       AesBackend::vaes256, AesBackend::vaes512})
+  for (AesBackend b : kAesBackends)
     if (aes_backend_supported(b)) all.push_back(b);
   return all;
 }
@@ -79,8 +78,7 @@ TEST(Aes, BackendsAgreeAtEveryLength) {
 }
 
 TEST(Aes, UnsupportedBackendIsRefused) {
-  for (AesBackend b : {AesBackend::portable, AesBackend::aesni, AesBackend::avx2,
-                       AesBackend::vaes256, AesBackend::vaes512}) {
+  for (AesBackend b : kAesBackends) {
     if (aes_backend_supported(b)) {
       EXPECT_NO_THROW(Aes128(Block{1, 2}, b));
     } else {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "crypto/gf128.h"
 
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
 #include "base/cpu.h"
 
 namespace privml::crypto {
@@ -34,7 +38,9 @@ WideProduct wide_product(Block a, Block b) {
 
 struct Choice {
   const char* name;
-  bool narrow;  // whether PCLMULQDQ does what `wide` leaves
+  // What `wide` leaves; `wide` may be none.
+  void (*narrow)(const Block* rows, i64 row_count, i64 stride, const Block* coefficients, i64 count,
+                 WideProduct* sums);
   i64 (*wide)(const Block* rows, i64 row_count, i64 stride, const Block* coefficients, i64 count,
               WideProduct* sums);
 };
@@ -43,13 +49,16 @@ const Choice& choice() {
   static const Choice chosen = [] {
 #if defined(__x86_64__)
     if (cpu_allows(CpuLevel::avx512) && gf128::vpclmul512_supported())
-      return Choice{"vpclmul512", true, gf128::products_vpclmul512};
+      return Choice{"vpclmul512", gf128::products_pclmul, gf128::products_vpclmul512};
     if (cpu_allows(CpuLevel::vaes) && gf128::vpclmul256_supported())
-      return Choice{"vpclmul256", true, gf128::products_vpclmul256};
+      return Choice{"vpclmul256", gf128::products_pclmul, gf128::products_vpclmul256};
     if (cpu_allows(CpuLevel::aesni) && gf128::pclmul_supported())
-      return Choice{"pclmul", true, nullptr};
+      return Choice{"pclmul", gf128::products_pclmul, nullptr};
+#elif defined(__aarch64__)
+    if (cpu_allows(CpuLevel::aesni) && gf128::pmull_supported())
+      return Choice{"pmull", gf128::products_pmull, nullptr};
 #endif
-    return Choice{"portable", false, nullptr};
+    return Choice{"portable", gf128::products_portable, nullptr};
   }();
   return chosen;
 }
@@ -76,19 +85,11 @@ Block gf128_multiply(Block a, Block b) {
 
 void gf128_inner_products(const Block* rows, i64 row_count, i64 stride, const Block* coefficients,
                           i64 count, WideProduct* sums) {
-#if defined(__x86_64__)
   const Choice& chosen = choice();
-  if (chosen.narrow) {
-    const i64 done =
-        chosen.wide ? chosen.wide(rows, row_count, stride, coefficients, count, sums) : 0;
-    if (done < count) {
-      gf128::products_pclmul(rows + done, row_count, stride, coefficients + done, count - done,
-                             sums);
-    }
-    return;
-  }
-#endif
-  gf128::products_portable(rows, row_count, stride, coefficients, count, sums);
+  const i64 done =
+      chosen.wide ? chosen.wide(rows, row_count, stride, coefficients, count, sums) : 0;
+  if (done < count)
+    chosen.narrow(rows + done, row_count, stride, coefficients + done, count - done, sums);
 }
 
 namespace gf128 {
@@ -100,6 +101,14 @@ void products_portable(const Block* rows, i64 row_count, i64 stride, const Block
       sums[r] ^= wide_product(rows[r * stride + j], coefficients[j]);
     }
   }
+}
+
+bool pmull_supported() {
+#if defined(__aarch64__)
+  return (getauxval(AT_HWCAP) & HWCAP_PMULL) != 0;
+#else
+  return false;
+#endif
 }
 
 bool pclmul_supported() {

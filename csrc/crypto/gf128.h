@@ -32,17 +32,21 @@ void gf128_inner_products(const Block* rows, i64 row_count, i64 stride, const Bl
 // The instruction set that it uses.
 const char* gf128_kernel();
 
-// The same with each instruction set; the hardware ones exist on x86-64 only. `vpclmul256` and
+// The same with each instruction set: `pmull` exists on 64-bit Arm only, the other ones of hardware
+// on x86-64 only. `vpclmul256` and
 // `vpclmul512` do two and four blocks at a time and return how many of `count` they have done.
 namespace gf128 {
 void products_portable(const Block* rows, i64 row_count, i64 stride, const Block* coefficients,
                        i64 count, WideProduct* sums);
+void products_pmull(const Block* rows, i64 row_count, i64 stride, const Block* coefficients,
+                    i64 count, WideProduct* sums);
 void products_pclmul(const Block* rows, i64 row_count, i64 stride, const Block* coefficients,
                      i64 count, WideProduct* sums);
 i64 products_vpclmul256(const Block* rows, i64 row_count, i64 stride, const Block* coefficients,
                         i64 count, WideProduct* sums);
 i64 products_vpclmul512(const Block* rows, i64 row_count, i64 stride, const Block* coefficients,
                         i64 count, WideProduct* sums);
+bool pmull_supported();
 bool pclmul_supported();
 bool vpclmul256_supported();
 bool vpclmul512_supported();

@@ -75,7 +75,12 @@ void check_products(Products products) {
 
 TEST(Gf128, InnerProducts) { check_products(gf128_inner_products); }
 TEST(Gf128, InnerProductsPortablyToo) { check_products(gf128::products_portable); }
-#if defined(__x86_64__)
+#if defined(__aarch64__)
+TEST(Gf128, InnerProductsWithPmullToo) {
+  if (!gf128::pmull_supported()) GTEST_SKIP() << "this processor has no PMULL";
+  check_products(gf128::products_pmull);
+}
+#elif defined(__x86_64__)
 TEST(Gf128, InnerProductsWithPclmulToo) {
   if (!gf128::pclmul_supported()) GTEST_SKIP() << "this processor has no PCLMULQDQ";
   check_products(gf128::products_pclmul);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Registers of one, two or four blocks, for files that are compiled for one instruction set each:
-// those that the file is compiled for are defined. Such a file may use only what is inlined or in
-// its unnamed namespace: a shared inline function compiled here could be the one that the linker
-// keeps for machines without these instructions.
+// Registers of one, two or four blocks of x86-64, and of one block of 64-bit Arm, for files that
+// are compiled for one instruction set each: those that the file is compiled for are defined. Such
+// a file may use only what is inlined or in its unnamed namespace: a shared inline function
+// compiled here could be the one that the linker keeps for machines without these instructions.
 //
 // A register type `Wide` names its instructions; `equal` is all ones in the 64-bit words that are
 // equal, `orthomorphism` maps each block (lo, hi) to (hi, hi ^ lo), `counters` is first, first + 1,
@@ -131,6 +131,60 @@ struct Wide512 {
   static Register last_round(Register s, Register key) { return _mm512_aesenclast_epi128(s, key); }
 };
 #endif
+
+}  // namespace
+}  // namespace privml::crypto
+#endif
+
+#if defined(__aarch64__) && defined(__ARM_FEATURE_AES)
+#include <arm_neon.h>
+
+#include "crypto/block.h"
+
+namespace privml::crypto {
+namespace {
+
+struct Wide128 {
+  using Register = uint8x16_t;
+  static constexpr int kBlocks = 1;
+  static Register load(const void* from) { return vld1q_u8(static_cast<const uint8_t*>(from)); }
+  static Register broadcast(const void* from) { return load(from); }
+  static Register zero() { return vdupq_n_u8(0); }
+  static void store(void* to, Register x) { vst1q_u8(static_cast<uint8_t*>(to), x); }
+  static Register exclusive_or(Register a, Register b) { return veorq_u8(a, b); }
+  static Register both(Register a, Register b) { return vandq_u8(a, b); }
+  static Register add(Register a, Register b) {
+    return vreinterpretq_u8_u64(vaddq_u64(vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b)));
+  }
+  static Register equal(Register a, Register b) {
+    return vreinterpretq_u8_u64(vceqq_u64(vreinterpretq_u64_u8(a), vreinterpretq_u64_u8(b)));
+  }
+  static Register orthomorphism(Register x) {
+    const uint64x2_t words = vreinterpretq_u64_u8(x);
+    return veorq_u8(vreinterpretq_u8_u64(vdupq_laneq_u64(words, 1)), vextq_u8(zero(), x, 8));
+  }
+  static Register counters(u64 first) {
+    return vreinterpretq_u8_u64(vcombine_u64(vcreate_u64(first), vcreate_u64(0)));
+  }
+  static Register scale(Register words, Register factor) {
+    const uint32x4_t w = vreinterpretq_u32_u8(words);
+    const uint32x2_t f = vget_low_u32(vreinterpretq_u32_u8(factor));
+    return vreinterpretq_u8_u32(
+        vcombine_u32(vshrn_n_u64(vmull_lane_u32(vget_low_u32(w), f, 0), 32),
+                     vshrn_n_u64(vmull_lane_u32(vget_high_u32(w), f, 0), 32)));
+  }
+  template <int bits>
+  static Register shift_words(Register words) {
+    return vreinterpretq_u8_u32(vshlq_n_u32(vreinterpretq_u32_u8(words), bits));
+  }
+  // Arm's instruction adds the key before the S-box, these add it last.
+  static Register round(Register s, Register key) {
+    return veorq_u8(vaesmcq_u8(vaeseq_u8(s, zero())), key);
+  }
+  static Register last_round(Register s, Register key) {
+    return veorq_u8(vaeseq_u8(s, zero()), key);
+  }
+};
 
 }  // namespace
 }  // namespace privml::crypto

@@ -5,18 +5,12 @@ namespace privml::ot {
 
 const OtKernels* ot_kernels([[maybe_unused]] crypto::AesBackend backend) {
 #if defined(__x86_64__)
-  switch (backend) {
-    case crypto::AesBackend::portable:
-      return nullptr;
-    case crypto::AesBackend::aesni:
-      return &kOtKernelsAesni;
-    case crypto::AesBackend::avx2:
-      return &kOtKernelsAvx2;
-    case crypto::AesBackend::vaes256:
-      return &kOtKernelsVaes256;
-    case crypto::AesBackend::vaes512:
-      return &kOtKernelsVaes512;
-  }
+  if (backend == crypto::AesBackend::aesni) return &kOtKernelsAesni;
+  if (backend == crypto::AesBackend::avx2) return &kOtKernelsAvx2;
+  if (backend == crypto::AesBackend::vaes256) return &kOtKernelsVaes256;
+  if (backend == crypto::AesBackend::vaes512) return &kOtKernelsVaes512;
+#elif defined(__aarch64__)
+  if (backend == crypto::AesBackend::neon) return &kOtKernelsNeon;
 #endif
   return nullptr;
 }

@@ -58,7 +58,8 @@ struct OtKernels {
 // Those of `backend`, or none if it is the portable one.
 const OtKernels* ot_kernels(crypto::AesBackend backend);
 
-// One set each; x86-64 only.
+// One set each: the first on 64-bit Arm only, the others on x86-64 only.
+extern const OtKernels kOtKernelsNeon;
 extern const OtKernels kOtKernelsAesni;
 extern const OtKernels kOtKernelsAvx2;
 extern const OtKernels kOtKernelsVaes256;

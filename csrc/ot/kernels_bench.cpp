@@ -112,9 +112,7 @@ void bench_rest(double budget) {
 }
 
 void run(double budget) {
-  for (const crypto::AesBackend backend :
-       {crypto::AesBackend::portable, crypto::AesBackend::aesni, crypto::AesBackend::avx2,
-        crypto::AesBackend::vaes256, crypto::AesBackend::vaes512}) {
+  for (const crypto::AesBackend backend : crypto::kAesBackends) {
     if (backend > crypto::best_aes_backend() || !crypto::aes_backend_supported(backend)) continue;
     bench_silent(backend, budget);
     for (const int k : {1, 2, 4, 8}) bench_rows(k, backend, budget);

@@ -113,8 +113,9 @@ TEST_P(OtKernels, ExpandTheSameRows) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Backends, OtKernels,
-                         testing::Values(crypto::AesBackend::aesni, crypto::AesBackend::avx2,
-                                         crypto::AesBackend::vaes256, crypto::AesBackend::vaes512));
+                         testing::Values(crypto::AesBackend::neon, crypto::AesBackend::aesni,
+                                         crypto::AesBackend::avx2, crypto::AesBackend::vaes256,
+                                         crypto::AesBackend::vaes512));
 
 }  // namespace
 }  // namespace privml::ot

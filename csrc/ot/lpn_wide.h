@@ -55,20 +55,22 @@ void add_rows_wide(const LpnRows& code, const RowNoise& noise, crypto::Block* ro
   for (i64 g = 0; g < kGroups; ++g) made.make(offsets[0] + g * made.kGroup);
   const auto* table = reinterpret_cast<const char*>(code.secret);
   const u64 one[2] = {1, 0};
-  const __m128i keep = crypto::Wide128::load(&noise.keep), unit = crypto::Wide128::load(one);
-  const __m128i hole = _mm_set_epi64x(-1, static_cast<long long>(noise.hole));
-  __m128i number = crypto::Wide128::zero();
+  using Register = crypto::Wide128::Register;
+  const u64 place[2] = {noise.hole, ~u64{0}};
+  const Register keep = crypto::Wide128::load(&noise.keep), unit = crypto::Wide128::load(one);
+  const Register hole = crypto::Wide128::load(place);
+  Register number = crypto::Wide128::zero();
   for (i64 done = 0, tile = 0; done < count; done += kRows, tile ^= 1) {
     const auto* at = reinterpret_cast<const LpnWord*>(offsets[tile]);
     for (i64 g = 0, i = 0; g < kGroups; ++g) {
       made.make(offsets[tile ^ 1] + g * made.kGroup);
       for (; i * kGroups < (g + 1) * kRows; ++i, at += LpnCode::kWeight) {
         crypto::Block* row = rows + done + i;
-        const __m128i bit = crypto::Wide128::both(crypto::Wide128::equal(number, hole), unit);
+        const Register bit = crypto::Wide128::both(crypto::Wide128::equal(number, hole), unit);
         number = crypto::Wide128::add(number, unit);
-        __m128i sum = crypto::Wide128::exclusive_or(
+        Register sum = crypto::Wide128::exclusive_or(
             crypto::Wide128::both(crypto::Wide128::load(row), keep), bit);
-        __m128i other = crypto::Wide128::load(table + at[0]);
+        Register other = crypto::Wide128::load(table + at[0]);
         for (int j = 1; j < LpnCode::kWeight; j += 2)
           sum = crypto::Wide128::exclusive_or(sum, crypto::Wide128::load(table + at[j]));
         for (int j = 2; j < LpnCode::kWeight; j += 2)
