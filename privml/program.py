@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -419,11 +419,7 @@ class Program:
         of ``inputs``; InvalidInput naming what is missing, and what the program does not take."""
         if isinstance(inputs, Mapping):
             names = [spec.name for spec in self.inputs]
-            missing, unknown = [n for n in names if n not in inputs], sorted(set(map(str, inputs)) - set(names))
-            if missing or unknown:
-                text = [f"without {', '.join(missing)}"] if missing else []
-                text += [f"with {', '.join(unknown)}"] if unknown else []
-                raise InvalidInput(f"inputs {' and '.join(text)}: the program takes {', '.join(names)}")
+            require_names(inputs, names, "the program takes")
             return [inputs[name] for name in names]
         values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
         if len(values) != len(self.inputs):
@@ -580,6 +576,17 @@ class Program:
     def __repr__(self) -> str:
         weights = "without" if self.weights is None else "with"
         return f"Program({len(self.layers)} operations, {weights} weights, hash={self.hash[:12]})"
+
+
+def require_names(given: Iterable[Any], names: Sequence[str], who: str) -> None:
+    """InvalidInput naming what is missing among the ``given`` inputs' names, and what is not among ``names``, which is
+    what ``who`` says."""
+    given = set(map(str, given))
+    missing, unknown = [name for name in names if name not in given], sorted(given - set(names))
+    if missing or unknown:
+        text = [f"without {', '.join(missing)}"] if missing else []
+        text += [f"with {', '.join(unknown)}"] if unknown else []
+        raise InvalidInput(f"inputs {' and '.join(text)}: {who} {', '.join(names)}")
 
 
 def _checked(shapes: Shapes) -> tuple[tuple[int, ...], ...]:

@@ -7,12 +7,12 @@ from omegaconf import DictConfig
 
 from privml.cli import console
 from privml.cli.ledgers import reliance
-from privml.cli.sources import program_of
+from privml.cli.sources import converted, source_of
 from privml.program import TABLES, Program
 
 
 def run(config: DictConfig) -> None:
-    program, _ = program_of(config)
+    program = converted(config, source_of(config))
     path, weights = program.save(config.out)
     if config.quiet:
         return

@@ -13,7 +13,7 @@ from privml.cli import console
 from privml.cli.ledgers import DEALT, correlation_line, layer_table, phase_table
 from privml.cli.measuring import measures, spec_of, timer_of
 from privml.cli.paths import load_program
-from privml.cli.sources import program_of
+from privml.cli.sources import converted, source_of
 from privml.engines.correlations import OtChoice
 from privml.engines.stores import KEPT_WEIGHTS
 from privml.errors import ConfigError
@@ -27,7 +27,7 @@ from privml.spec import SessionSpec
 def run(config: DictConfig) -> None:
     if config.engine.get("device", "cpu") != "cpu":
         raise ConfigError(f"engine.device={config.engine.device}: costs and times are those of the CPU; leave it out")
-    program = load_program(config.program) if config.program is not None else program_of(config)[0]
+    program = load_program(config.program) if config.program is not None else converted(config, source_of(config))
     spec = spec_of(config)
     backend, drawn, how = spec.backend, DEALT, f"{spec.backend.parties} parties"
     if backend.transfers:

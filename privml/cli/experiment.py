@@ -18,7 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 import privml
 from privml.cli import console
 from privml.cli.measuring import spec_of
-from privml.cli.sources import Source, program_of, source_of
+from privml.cli.sources import Source, converted, source_of
 from privml.cli.sweep import file_of
 from privml.errors import ConfigError, PrivmlError, UnsupportedOperator
 from privml.measure import records
@@ -61,7 +61,8 @@ def choices(model: str) -> dict[str, str]:
 
 # ---- inference
 def infer(config: DictConfig) -> Metrics:
-    program, source = program_of(OmegaConf.merge(config, {"quiet": True}))  # type: ignore[arg-type]
+    source = source_of(config)
+    program = converted(OmegaConf.merge(config, {"quiet": True}), source)  # type: ignore[arg-type]
     if source.samples is None:
         raise ConfigError("experiments run on shipped models, which have samples")
     inputs = source.samples[: config.count]

@@ -13,12 +13,12 @@ from privml.cli.inputs import read_inputs, real_as
 from privml.cli.ledgers import conditions, correlation_line, layer_table, phase_table, reliance
 from privml.cli.measuring import spec_of
 from privml.cli.query import FIRST, check_writable, save
-from privml.cli.sources import Source, program_of
+from privml.cli.sources import Source, converted, source_of
 from privml.errors import ConfigError
 from privml.measure.answers import agreeing, plain_outputs
 from privml.measure.copies import Copies
 from privml.measure.launch import PARTY, launch
-from privml.program import Program
+from privml.program import Program, require_names
 from privml.session.session import load_torch
 from privml.spec import SessionSpec
 
@@ -27,8 +27,9 @@ def run(config: DictConfig) -> None:
     check_writable(config.out)
     spec = spec_of(config)
     with copies_of(spec) as copies:
-        program, source = program_of(config)
+        source = source_of(config)
         inputs = inputs_of(config, source)
+        program = converted(config, source)
         if not config.quiet:
             console.out.print(conditions(program, spec), soft_wrap=True)
         if not spec.backend.remote:
@@ -52,7 +53,10 @@ def copies_of(spec: SessionSpec) -> Copies:
 
 def inputs_of(config: DictConfig, source: Source) -> torch.Tensor | dict[str, torch.Tensor]:
     if config.input is not None:
-        return read_inputs(config.input)
+        inputs, examples = read_inputs(config.input), source.calibration
+        if isinstance(inputs, dict) and isinstance(examples, dict):  # the program takes what its examples are
+            require_names(inputs, list(examples), "the calibration has")
+        return inputs
     if source.samples is None:
         raise ConfigError("give the inputs as input=FILE; only shipped models have samples")
     return source.samples[: config.count]

@@ -72,10 +72,9 @@ def own_calibration(config: DictConfig) -> torch.Tensor:
     return torch.randn(*config.model.input_shape, generator=torch.Generator().manual_seed(0))
 
 
-def program_of(config: DictConfig) -> tuple[Program, Source]:
+def converted(config: DictConfig, source: Source) -> Program:
     """The converted model, with a progress display; of a shipped model the program of an earlier run, if nothing has
     changed since."""
-    source = source_of(config)
     settings: dict[str, Any] = {
         "numerics": _plain(config.numerics),
         "tree_structure": config.get("tree_structure", "public"),
@@ -98,7 +97,7 @@ def program_of(config: DictConfig) -> tuple[Program, Source]:
         program = kept(source.model, source.calibration, settings, convert) if shipped else convert()
     for note in program.notes if not config.quiet else ():
         console.err.print(note, markup=False)
-    return program, source
+    return program
 
 
 def _plain(value: Any) -> Any:

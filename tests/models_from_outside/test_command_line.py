@@ -64,3 +64,11 @@ def test_inputs_by_name(folder):
 def test_wrong_inputs_are_one_clear_line(folder, words, said):
     done = privml("run", *CONVERTED, *words, "quiet=true", cwd=folder, check=False)
     assert done.returncode != 0 and said in done.stderr and len(done.stderr.strip().splitlines()) == 1
+
+
+def test_names_of_inputs_are_compared_before_the_model_is_converted(folder):
+    # A model that such examples cannot convert.
+    (folder / "linear.py").write_text("import torch\n\n\ndef trained():\n    return torch.nn.Linear(3, 1)\n")
+    words = ["model.torch=linear.py:trained", *CONVERTED[1:], "input.input_ids=input_ids.npy"]
+    done = privml("run", *words, "quiet=true", cwd=folder, check=False)
+    assert done.returncode != 0 and "without attention_mask: the calibration has" in done.stderr
