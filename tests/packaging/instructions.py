@@ -53,6 +53,6 @@ def shared_functions(file: Path) -> list[str]:
 
 
 def dispatched() -> set[str]:
-    """The sources that csrc/CMakeLists.txt compiles for newer processors, as layer/name.cpp."""
+    """The sources that csrc/CMakeLists.txt compiles for newer processors of x86-64, as layer/name.cpp."""
     text = (CSRC / "CMakeLists.txt").read_text()
-    return set(re.findall(r"privml_dispatched\((\S+) -m", text))
+    return set(re.findall(r"privml_dispatched\((\S+) -m(?!arch=arm)", text))
