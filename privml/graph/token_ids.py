@@ -22,7 +22,7 @@ from torch import fx
 
 from privml.errors import ConfigError, UnsupportedOperator
 from privml.graph.ir import attribute, calls, mark_secrets, placeholders, set_attribute, source_line, tensor_of
-from privml.ops.choices import CHECKED_INDEX, ONE_HOT_ROWS, SELECT_ROWS
+from privml.ops.choices import CHECKED_INDEX, ONE_HOT_ROWS, SELECT_OF_EACH, SELECT_ROWS
 
 aten = torch.ops.aten
 
@@ -217,10 +217,7 @@ class _Client:
             table = self._in_groups(node, weight, count, groups)
             value = self._call(node, SELECT_ROWS, self._entered(node, group, count), table)
             value = self._call(node, aten.reshape.default, value, [-1, groups, width])
-            inner = self._call(node, aten.unsqueeze.default, self._entered(node, place, groups), 2)
-            zero = self._call(node, aten.scalar_tensor.default, 0.0)
-            value = self._call(node, aten.where.self, inner, value, zero)
-            value = self._call(node, aten.sum.dim_IntList, value, [1])
+            value = self._call(node, SELECT_OF_EACH, self._entered(node, place, groups), value)
         value = self._call(node, aten.reshape.default, value, [*sizes, width])
         node.replace_all_uses_with(value)
         self.module.graph.erase_node(node)

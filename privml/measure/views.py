@@ -23,6 +23,7 @@ FAMILIES = {
 _OPERATORS = {
     PRODUCTS: (
         "conv", "convolution", "linear", "mm", "matmul", "bmm", "addmm", "baddbmm", "einsum", "dot", "select_rows",
+        "select_of_each",
     ),
     COMPARISONS: (
         "relu", "max", "min", "arg", "gt", "lt", "ge", "le", "eq", "ne", "clamp", "where", "sort", "topk", "abs",

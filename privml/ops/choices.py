@@ -16,11 +16,12 @@ from privml.errors import ConfigError
 from privml.formats import Boolean, FixedPoint, Integer, current_node
 from privml.ops.linear import is_bits
 from privml.ops.ring_formats import added, in_ring, ring_format
-from privml.ops.values import constant, engine_of, is_secret, join, operand, owner_of
+from privml.ops.values import constant, engine_of, expand, is_secret, join, operand, owner_of
 from privml.tensor import SecretTensor
 
 _LIBRARY = torch.library.Library("privml", "DEF")
 _LIBRARY.define("select_rows(Tensor bits, Tensor rows) -> Tensor")
+_LIBRARY.define("select_of_each(Tensor bits, Tensor values) -> Tensor")
 _LIBRARY.define("one_hot_rows(Tensor x) -> Tensor")
 _LIBRARY.define("checked_index(Tensor index, int rows) -> Tensor")
 
@@ -28,6 +29,11 @@ _LIBRARY.define("checked_index(Tensor index, int rows) -> Tensor")
 def _select_rows(bits: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     """bool [n, k], [k, m] -> [n, m]: the sum of the rows whose bits are 1."""
     return torch.matmul(bits.to(rows.dtype), rows)
+
+
+def _select_of_each(bits: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """bool [n, k], [n, k, m] -> [n, m]: of each matrix the sum of the rows whose bits are 1."""
+    return torch.where(bits.unsqueeze(2), values, torch.zeros((), dtype=values.dtype)).sum(1)
 
 
 def _checked_index(index: torch.Tensor, rows: int) -> torch.Tensor:
@@ -41,10 +47,13 @@ def _checked_index(index: torch.Tensor, rows: int) -> torch.Tensor:
 
 _LIBRARY.impl("select_rows", _select_rows, "CompositeExplicitAutograd")
 _LIBRARY.impl("select_rows", lambda bits, rows: rows.new_empty((bits.shape[0], rows.shape[1])), "Meta")
+_LIBRARY.impl("select_of_each", _select_of_each, "CompositeExplicitAutograd")
+_LIBRARY.impl("select_of_each", lambda bits, values: values.new_empty((values.shape[0], values.shape[2])), "Meta")
 _LIBRARY.impl("one_hot_rows", torch.clone, "CompositeExplicitAutograd")
 _LIBRARY.impl("checked_index", _checked_index, "CPU")
 _LIBRARY.impl("checked_index", lambda index, rows: index.clone(), "Meta")
 SELECT_ROWS = torch.ops.privml.select_rows.default
+SELECT_OF_EACH = torch.ops.privml.select_of_each.default
 ONE_HOT_ROWS = torch.ops.privml.one_hot_rows.default
 CHECKED_INDEX = torch.ops.privml.checked_index.default
 
@@ -72,6 +81,19 @@ def select_rows(bits: Any, rows: Any) -> SecretTensor:
         share = engine.select_rows(bits.share, factor, ring)
     to = added(in_ring(fmt, ring), rows.shape[0])
     return SecretTensor(share, to, placement, session, rows.dtype)
+
+
+@implements(SELECT_OF_EACH)
+def select_of_each(bits: Any, values: Any) -> SecretTensor:
+    """In the format of ``values``."""
+    if not is_bits(bits) or not is_secret(values) or not isinstance(values.format, (FixedPoint, Integer)):
+        return _select_of_each(bits, values)
+    placement = join(bits.placement, values.placement)
+    engine, fmt = bits.session.engine_for(placement), values.format
+    first = values.movedim(1, 0)
+    chosen = expand(bits.t().unsqueeze(2).share, first.shape)
+    share = engine.select_sum(chosen, first.share, fmt.bits)
+    return SecretTensor(share, added(fmt, len(first)), placement, bits.session, values.dtype)
 
 
 class _Checked:
@@ -119,6 +141,11 @@ def _check_bits(engine: Engine, share: Share) -> None:
 @implements_floating(SELECT_ROWS)
 def select_rows_of_floats(bits: Any, rows: Any) -> SecretTensor:
     return _select_rows(bits, rows)
+
+
+@implements_floating(SELECT_OF_EACH)
+def select_of_each_of_floats(bits: Any, values: Any) -> SecretTensor:
+    return _select_of_each(bits, values)
 
 
 @implements_floating(ONE_HOT_ROWS)

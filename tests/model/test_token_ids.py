@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Embeddings of secret ids: the ways to look them up, on every engine, and what they say and refuse."""
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -8,6 +10,7 @@ from torch import nn
 import privml
 from privml.errors import ConfigError, InvalidInput, UnsupportedOperator
 from privml.graph.token_ids import WAYS, _groups
+from privml.ops.choices import SELECT_OF_EACH, SELECT_ROWS
 from privml.program import TABLES, Program
 
 ROWS, WIDTH = 23, 3
@@ -82,6 +85,7 @@ def test_two_steps_for_large_tables(ids):
     with torch.no_grad():
         torch.testing.assert_close(answer(program, ids, "plain"), model(ids), atol=0.02, rtol=0)
     assert torch.equal(answer(program, ids[:1], "twopc"), answer(program, ids[:1], "plain"))
+    assert torch.equal(answer(program, ids[:1], "threepc", truncation="exact"), answer(program, ids[:1], "plain"))
 
 
 def test_many_ids_are_looked_up_by_a_product_of_what_each_side_knows():
@@ -90,9 +94,31 @@ def test_many_ids_are_looked_up_by_a_product_of_what_each_side_knows():
     model, ids = nn.Sequential(nn.Embedding(3000, 64), nn.Linear(64, 3)).eval(), torch.randint(0, 3000, (4, 32))
     program = privml.convert(model, calibration=ids)
     assert "two products" in program.notes[0]
-    spec = privml.SessionSpec.of(engine="twopc")
+    spec = privml.SessionSpec.of(engine="twopc", linear="lattice")
     assert program.cost([(4, 32)], spec).snapshot().total.bytes < 5e6
-    assert torch.equal(answer(program, ids, "twopc"), answer(program, ids, "plain"))
+    assert torch.equal(answer(program, ids, "twopc", linear="lattice"), answer(program, ids, "plain"))
+
+
+def test_both_steps_compute_in_a_ring_that_the_table_needs():
+    torch.manual_seed(0)
+    model, ids = nn.Embedding(200, 2).eval(), torch.randint(0, 200, (4, 5))
+    program = privml.convert(nn.Sequential(model, nn.Linear(2, 3)).eval(), calibration=ids)
+    steps = [node for node in program.graph.nodes if node.target in (SELECT_ROWS, SELECT_OF_EACH)]
+    largest = model.weight.abs().max().item()
+    assert len(steps) == 2
+    for node in steps:
+        fmt = node.meta["format"]
+        assert fmt.bits <= fmt.scale + math.ceil(math.log2(largest)) + 3 < program.numerics.bits
+
+
+def test_rows_that_calibration_did_not_choose_fit():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Embedding(200, 2), nn.Linear(2, 3)).eval()
+    model[0].weight.data[150] *= 40
+    program = privml.convert(model, calibration=torch.randint(0, 150, (4, 5)))
+    (chosen,) = (node for node in program.graph.nodes if node.target is SELECT_OF_EACH)
+    fmt = chosen.meta["format"]
+    assert model[0].weight.abs().max() < 2.0 ** (fmt.bits - 1 - fmt.scale)
 
 
 def test_the_program_says_who_learns_what(programs):

@@ -13,7 +13,7 @@ from torch import fx
 
 from privml.encoding import encode_factor
 from privml.graph.ir import ARITHMETIC, attribute, tensor_of
-from privml.ops.choices import ONE_HOT_ROWS, SELECT_ROWS
+from privml.ops.choices import ONE_HOT_ROWS, SELECT_OF_EACH, SELECT_ROWS
 from privml.ops.quotients import whole_divisor
 
 aten = torch.ops.aten
@@ -54,7 +54,7 @@ STRUCTURAL = {
     aten.channel_shuffle.default, aten.upsample_nearest2d.vec, aten.upsample_nearest2d.default,
     aten.maximum.default, aten.minimum.default, aten.amax.default, aten.amin.default,
     aten.max_pool2d_with_indices.default, aten.adaptive_max_pool2d.default, aten.tril.default, aten.triu.default,
-    aten.sort.default, aten.sort.stable, aten.topk.default, ONE_HOT_ROWS, ARITHMETIC["getitem"],
+    aten.sort.default, aten.sort.stable, aten.topk.default, ONE_HOT_ROWS, SELECT_OF_EACH, ARITHMETIC["getitem"],
     aten.view.default, aten._unsafe_view.default, aten.unflatten.int, aten.movedim.int, aten.swapaxes.default,
     aten.numpy_T.default, aten.contiguous.default, aten.clone.default, aten.diagonal.default,
 }  # fmt: skip

@@ -129,7 +129,8 @@ def _connect(
     if kind is Kind.PRODUCT:
         _require(rings, inside, node, plan.computed[node], seen + _bias_size(module, node))
     elif kind is Kind.SELECTION:
-        _require(rings, inside, node, plan.computed[node], seen)
+        # calibration may have chosen none of the rows with the largest numbers
+        _require(rings, inside, node, plan.computed[node], max(seen, _size_of(node.args[1], module)))
     elif kind is Kind.SCALED:
         factor, count = factor_of(node, module)
         divides = divisor_of(node, module) is not None
