@@ -111,6 +111,32 @@ def test_both_steps_compute_in_a_ring_that_the_table_needs():
         assert fmt.bits <= fmt.scale + math.ceil(math.log2(largest)) + 3 < program.numerics.bits
 
 
+class Places(nn.Module):
+    """Adds rows of a second table at public places, as models do for positions."""
+
+    def __init__(self):
+        super().__init__()
+        self.words, self.places, self.norm = nn.Embedding(ROWS, 8), nn.Embedding(5, 8), nn.LayerNorm(8)
+
+    def forward(self, ids):
+        return self.norm(self.words(ids) + self.places(torch.arange(5)))
+
+
+@pytest.mark.parametrize("way", ["secret", "public"])
+def test_rows_at_public_places_keep_the_sum_narrow(way):
+    torch.manual_seed(0)
+    model, ids = Places().eval(), torch.randint(0, ROWS, (4, 5))
+    program = privml.convert(model, calibration=ids, token_ids=way)
+    (total,) = (node for node in program.graph.nodes if node.target is torch.ops.aten.add.Tensor)
+    fmt = total.meta["format"]
+    largest = model.words.weight.abs().max() + model.places.weight.abs().max()
+    assert 2.0 ** (fmt.bits - 1 - fmt.scale) <= 8 * largest and fmt.bits < program.numerics.bits
+    with torch.no_grad():
+        torch.testing.assert_close(answer(program, ids, "plain"), model(ids), atol=0.05, rtol=0)
+    for engine, settings in (("twopc", {}), ("threepc", {"truncation": "exact"})):
+        assert torch.equal(answer(program, ids[:1], engine, **settings), answer(program, ids[:1], "plain"))
+
+
 def test_rows_that_calibration_did_not_choose_fit():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Embedding(200, 2), nn.Linear(2, 3)).eval()

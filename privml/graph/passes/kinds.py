@@ -116,6 +116,8 @@ def kind_of(node: fx.Node, module: fx.GraphModule) -> Kind:
         return Kind.COMPARISON
     if not is_float(node):
         return Kind.OTHER
+    if target is aten.embedding.default:  # at public places a view of the table
+        return Kind.OTHER if is_secret(node.args[1]) else Kind.STRUCTURAL
     if target is SELECT_ROWS:
         return Kind.SELECTION if is_secret(node.args[1]) else Kind.OTHER
     if target in _PRODUCTS:
