@@ -147,6 +147,16 @@ def test_rows_that_calibration_did_not_choose_fit():
     assert model[0].weight.abs().max() < 2.0 ** (fmt.bits - 1 - fmt.scale)
 
 
+def test_sums_of_rows_that_calibration_did_not_choose_fit():
+    torch.manual_seed(0)
+    model = Places().eval()
+    model.words.weight.data[20] *= 30
+    program = privml.convert(model, calibration=torch.randint(0, 20, (4, 5)))
+    (total,) = (node for node in program.graph.nodes if node.target is torch.ops.aten.add.Tensor)
+    fmt = total.meta["format"]
+    assert model.words.weight.abs().max() + model.places.weight.abs().max() < 2.0 ** (fmt.bits - 1 - fmt.scale)
+
+
 def test_the_program_says_who_learns_what(programs):
     assert programs["public"].public_inputs == ("ids",)
     assert not programs["secret"].public_inputs and not programs["client"].public_inputs

@@ -7,13 +7,14 @@ group, and so does truncation.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import fx
 
-from privml.graph.ir import attribute, calls
+from privml.graph.ir import attribute, calls, extremes_of
 from privml.graph.passes.kinds import (
     Kind,
     bias_of,
@@ -28,12 +29,16 @@ from privml.graph.passes.kinds import (
 )
 from privml.graph.passes.ranges import NEVER, Range
 from privml.graph.passes.scales import Scales, bits_for, weight_of
+from privml.ops.choices import ONE_HOT_ROWS, SELECT_OF_EACH, SELECT_ROWS
+
+aten = torch.ops.aten
 
 # A node has two rings: that of its computation and that of its result.
 Key = tuple[str, fx.Node | None]
 FULL: Key = ("full", None)
 # By so many bits a product is computed in a wider ring than it needs, for the next product's sake.
 _STRETCH = 3
+_ROW_VIEWS = {aten.reshape.default, aten.expand.default, aten.unsqueeze.default}
 
 
 @dataclass(slots=True)
@@ -49,11 +54,13 @@ class Need:
 
 @dataclass(slots=True)
 class Rings:
-    """``bits`` of every end of every float secret. ``needs``: per group the need that decides."""
+    """``bits`` of every end of every float secret. ``needs``: per group the need that decides;
+    ``largest_of_rows``: what values never exceed that come from tables alone."""
 
     parent: dict[Key, Key] = field(default_factory=dict)
     needs: dict[Key, Need] = field(default_factory=dict)
     bits: dict[Key, int] = field(default_factory=dict)
+    largest_of_rows: dict[fx.Node, float] = field(default_factory=dict)
 
     def find(self, key: Key) -> Key:
         while self.parent.setdefault(key, key) != key:
@@ -87,7 +94,7 @@ def assign_rings(
     module: fx.GraphModule, plan: Scales, ranges: dict[fx.Node, Range], full: int, margin: float, narrow: bool
 ) -> Rings:
     """Widths for the given scales; a width above ``full`` means that the value does not fit."""
-    rings = Rings()
+    rings = Rings(largest_of_rows=_largest_of_rows(module))
     rings.find(FULL)
     for node in module.graph.nodes:
         if node.op == "placeholder" and node in plan.scale:
@@ -129,8 +136,7 @@ def _connect(
     if kind is Kind.PRODUCT:
         _require(rings, inside, node, plan.computed[node], seen + _bias_size(module, node))
     elif kind is Kind.SELECTION:
-        # calibration may have chosen none of the rows with the largest numbers
-        _require(rings, inside, node, plan.computed[node], max(seen, _size_of(node.args[1], module)))
+        _require(rings, inside, node, plan.computed[node], max(seen, rings.largest_of_rows.get(node, 0.0)))
     elif kind is Kind.SCALED:
         factor, count = factor_of(node, module)
         divides = divisor_of(node, module) is not None
@@ -148,6 +154,7 @@ def _connect(
         scale = max([plan.scale[source] for source in sources], default=plan.working)
         largest = max([seen] + [_seen(ranges, source) * margin for source in sources])
         largest = max([largest] + [_size_of(a, module) for a in summands(node) if a not in sources])
+        largest = max(largest, rings.largest_of_rows.get(node, 0.0))
         _require(rings, inside, node, scale, largest, reserve)
     elif kind is Kind.FUNCTION:
         for source in sources:
@@ -193,6 +200,32 @@ def _size_of(value: Any, module: fx.GraphModule) -> float:
     return abs(float(value)) if isinstance(value, (int, float)) else 0.0
 
 
+def _largest_of_rows(module: fx.GraphModule) -> dict[fx.Node, float]:
+    """What rows of tables and their sums never exceed, for calibration may not have chosen the rows with the largest
+    numbers."""
+    found: dict[fx.Node, float] = {}
+    for node in calls(module.graph):  # after its operands
+        parts: list[Any] = []
+        if node.target is aten.embedding.default or node.target in _ROW_VIEWS:
+            parts = [node.args[0]]
+        elif node.target in (SELECT_ROWS, SELECT_OF_EACH) and node.args[0].target is ONE_HOT_ROWS:
+            parts = [node.args[1]]
+        elif node.target is aten.add.Tensor and not node.kwargs:
+            parts = list(node.args)
+        sizes = [found.get(part) if part in found else _size_of_weight(part, module) for part in parts]
+        if sizes and None not in sizes:
+            found[node] = sum(sizes)
+    return found
+
+
+def _size_of_weight(value: Any, module: fx.GraphModule) -> float | None:
+    """Of a weight; None for other values."""
+    if not isinstance(value, fx.Node) or value.op != "get_attr" or not is_float(value) or not is_secret(value):
+        return None
+    low, high = extremes_of(value, attribute(module, value.target))
+    return max(-low, high) if math.isfinite(high - low) else None
+
+
 def _settle(rings: Rings, plan: Scales, full: int, narrow: bool) -> None:
     for root in {rings.find(key) for key in list(rings.parent)}:
         wide = root == rings.find(FULL) or not narrow
@@ -214,7 +247,7 @@ def _settle(rings: Rings, plan: Scales, full: int, narrow: bool) -> None:
         root = rings.find(("out", node))
         if kind is Kind.FUNCTION and node in plan.scale and root != rings.find(FULL):
             # The last step of a function gives a larger ring for little, where a product would have to compare.
-            products = [user for user in consumers.get(root, ()) if user.target is not torch.ops.aten.mul.Tensor]
+            products = [user for user in consumers.get(root, ()) if user.target is not aten.mul.Tensor]
             rings.bits[root] = max([rings.bits[root], *(rings.of(("in", user)) for user in products)])
 
 
@@ -228,7 +261,7 @@ def _consumers(rings: Rings, plan: Scales) -> dict[Key, list[fx.Node]]:
             for operand in factors(node):
                 if is_secret(operand) and operand in plan.scale:
                     root = rings.find(("out", operand))
-                    if node.target is not torch.ops.aten.mul.Tensor or root not in read:
+                    if node.target is not aten.mul.Tensor or root not in read:
                         result.setdefault(root, []).append(node)
     return result
 
