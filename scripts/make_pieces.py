@@ -32,6 +32,7 @@ BEYOND = {
     "tanh": ("one", "minus one"),
     "erf": ("one", "minus one"),
     "gelu": ("argument", "zero"),
+    "gelu_tanh": ("argument", "zero"),
     "silu": ("argument", "zero"),
     "softplus": ("argument", "zero"),
 }
@@ -41,6 +42,7 @@ TABLES = {
     "tanh": ((4, 4, 21, 7), (5, 3, 17, 8)),
     "erf": ((4, 3, 19, 5), (5, 2, 17, 6)),
     "gelu": ((4, 3, 13, 5), (5, 3, 23, 6)),
+    "gelu_tanh": ((4, 3, 13, 5), (5, 3, 23, 6)),
     "silu": ((4, 4, 9, 8), (5, 5, 29, 9)),
     "softplus": ((4, 4, 11, 6), (5, 4, 17, 7)),
 }

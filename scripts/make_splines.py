@@ -35,6 +35,10 @@ def softplus(x: float) -> float:
     return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
 
 
+def gelu_tanh(x: float) -> float:
+    return x * sigmoid(math.sqrt(8.0 / math.pi) * (x + 0.044715 * x**3))
+
+
 def positive(function: Callable[[float], float]) -> Callable[[float], float]:
     """Of a mantissa in [1/2, 1]; the tables' other half is never looked up."""
     return lambda x: function(min(max(x, 0.25), 2.0))
@@ -45,6 +49,7 @@ FUNCTIONS = {
     "sigmoid": (sigmoid, 1, -32, 30),
     "erf": (math.erf, 3, -32, 30),
     "gelu": (lambda x: x * normal(x), 2, -32, 30),
+    "gelu_tanh": (gelu_tanh, 2, -32, 30),
     "silu": (lambda x: x * sigmoid(x), 1, -32, 30),
     "softplus": (softplus, 1, -32, 30),
     "sine": (lambda x: math.sin(2.0 * math.pi * x), 6, 0, 63),

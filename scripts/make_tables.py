@@ -49,6 +49,7 @@ SERIES: list[tuple[Callable[[Any], Any], int, int]] = [
     (lambda t: 1 / (1 + mpmath.exp(t)), 5, 0),
     (lambda t: mpmath.sin(2 * mpmath.pi * t), 0, 3),
     (lambda t: mpmath.exp(-t), 5, 0),
+    (lambda t: t / (1 + mpmath.exp(mpmath.sqrt(8 / mpmath.pi) * (t + mpmath.mpf(44715) / 10**6 * t**3))), 3, 2),
 ]
 SERIES_TERMS = 16
 DEGREES = range(1, 7)

@@ -45,6 +45,11 @@ def every(x: np.ndarray) -> np.ndarray:
     return np.ones_like(x, dtype=bool)
 
 
+def gelu_tanh(x: gmpy2.mpfr) -> gmpy2.mpfr:
+    cubic = x + gmpy2.mpfr(44715) / 1000000 * x**3
+    return x / (1 + gmpy2.exp(-gmpy2.sqrt(8 / gmpy2.const_pi()) * cubic))
+
+
 ROWS = [
     Row("exp_negative", gmpy2.exp, lambda x: x <= 0, range(8, 15), range(8, 15), 1.5),
     Row("exp_negative_spline", gmpy2.exp, lambda x: x <= 0, range(8, 15), range(8, 15), 1),
@@ -61,6 +66,7 @@ ROWS = [
     Row("log", gmpy2.log, lambda x: x > 0, range(8, 15), range(8, 15), 1),
     Row("erf", gmpy2.erf, every, range(8, 15), range(8, 15), 1),
     Row("gelu", lambda x: x * gmpy2.erfc(-x / gmpy2.sqrt(gmpy2.mpfr(2))) / 2, every, range(8, 15), range(8, 15), 1),
+    Row("gelu_tanh", gelu_tanh, every, range(8, 15), range(8, 15), 1),
     Row("silu", lambda x: x / (1 + gmpy2.exp(-x)), every, range(8, 15), range(8, 15), 1),
     Row("sin", gmpy2.sin, every, range(8, 15), range(8, 15), 1),
     Row("cos", gmpy2.cos, every, range(8, 15), range(8, 15), 1),

@@ -48,6 +48,8 @@ constexpr FixedPointFunction kFixedPointFunctions[] = {
     {"log", fixed::log, fixed::clear_log, "ln x for x > 0"},
     {"erf", fixed::smooth<F::erf>, fixed::clear_smooth<F::erf>, "erf x"},
     {"gelu", fixed::smooth<F::gelu>, fixed::clear_smooth<F::gelu>, "x Phi(x)"},
+    {"gelu_tanh", fixed::smooth<F::gelu_tanh>, fixed::clear_smooth<F::gelu_tanh>,
+     "x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2"},
     {"silu", fixed::smooth<F::silu>, fixed::clear_smooth<F::silu>, "x / (1 + e^-x)"},
     {"sin", fixed::sin, fixed::clear_sin, "sine of radians"},
     {"cos", fixed::cos, fixed::clear_cos, "cosine of radians"},

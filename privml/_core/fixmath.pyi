@@ -19,6 +19,7 @@ __all__: list[str] = [
     "clear_exp_negative_product",
     "clear_exp_negative_spline",
     "clear_gelu",
+    "clear_gelu_tanh",
     "clear_log",
     "clear_reciprocal",
     "clear_reciprocal1p",
@@ -42,6 +43,7 @@ __all__: list[str] = [
     "exp_negative_product",
     "exp_negative_spline",
     "gelu",
+    "gelu_tanh",
     "has_reciprocal1p",
     "log",
     "reciprocal",
@@ -119,6 +121,13 @@ def clear_gelu(
 ) -> numpy.typing.NDArray[numpy.int64]:
     """
     x Phi(x); signed words to signed words, as the protocol computes it
+    """
+
+def clear_gelu_tanh(
+    x: numpy.ndarray, in_bits: int, in_scale: int, out_bits: int, out_scale: int
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2; signed words to signed words, as the protocol computes it
     """
 
 def clear_log(
@@ -278,6 +287,13 @@ def gelu(
 ) -> numpy.typing.NDArray[numpy.int64]:
     """
     x Phi(x); shares in Z_2^in_bits to shares in Z_2^out_bits
+    """
+
+def gelu_tanh(
+    session: privml._core.TwoPartySession, x: numpy.ndarray, in_bits: int, in_scale: int, out_bits: int, out_scale: int
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2; shares in Z_2^in_bits to shares in Z_2^out_bits
     """
 
 def has_reciprocal1p(in_bits: int, in_scale: int, out_bits: int, out_scale: int) -> bool:

@@ -10,8 +10,8 @@ from privml.formats import FixedPoint, Float
 # Functions that every engine computes, with the domains where their results mean something.
 FUNCTIONS = {
     "exp_negative": "x <= 0", "exp": "all", "sigmoid": "all", "tanh": "all", "reciprocal": "x > 0",
-    "rsqrt": "x > 0", "sqrt": "x >= 0", "log": "x > 0", "erf": "all", "gelu": "all", "silu": "all",
-    "softplus": "all", "sin": "all", "cos": "all",
+    "rsqrt": "x > 0", "sqrt": "x >= 0", "log": "x > 0", "erf": "all", "gelu": "all", "gelu_tanh": "all",
+    "silu": "all", "softplus": "all", "sin": "all", "cos": "all",
 }  # fmt: skip
 # Other forms of some of them, which engines that do not stay wide have (see ``Numerics.exp``).
 FORMS = {

@@ -65,7 +65,7 @@ _NONNEGATIVE = {
 }  # fmt: skip
 _BOUNDS = {"exp_negative": 1, "sigmoid": 1, "tanh": 1, "erf": 1, "sin": 1, "cos": 1, "log": 32, "reciprocal1p": 1}
 _BOUNDS |= dict.fromkeys(_WIDE, 1)
-_LINES = {"gelu", "silu", "softplus"}
+_LINES = {"gelu", "gelu_tanh", "silu", "softplus"}
 
 
 def float_dtype(x: torch.Tensor) -> torch.dtype:

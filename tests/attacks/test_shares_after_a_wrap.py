@@ -75,7 +75,9 @@ def near_the_ends_of_a_full_ring():
     return torch.cat([(1 << 63) - 1 - steps, steps - (1 << 63), (1 << 62) + steps, -steps - (1 << 62)])
 
 
-@pytest.mark.parametrize("name", ["sigmoid", "tanh", "erf", "gelu", "silu", "softplus", "exp", "sin", "cos"])
+@pytest.mark.parametrize(
+    "name", ["sigmoid", "tanh", "erf", "gelu", "gelu_tanh", "silu", "softplus", "exp", "sin", "cos"]
+)
 @pytest.mark.parametrize("formats", [(64, 16, 32, 16), (64, 24, 32, 12), (64, 0, 32, 16)])
 def test_functions_of_any_number_of_a_full_ring_do_not_depend_on_the_shares(name, formats):
     source, target = FixedPoint(*formats[:2]), FixedPoint(*formats[2:])
@@ -222,7 +224,7 @@ def test_rules_that_claim_more_than_their_operands_ranges_tell_are_listed():
 
 
 @pytest.mark.parametrize("name", ["exp_negative", "exp", "sigmoid", "tanh", "reciprocal", "rsqrt", "sqrt", "log", "erf",
-                                  "gelu", "silu", "softplus", "sin", "cos"])  # fmt: skip
+                                  "gelu", "gelu_tanh", "silu", "softplus", "sin", "cos"])  # fmt: skip
 @pytest.mark.parametrize("formats", [(10, 4, 12, 7), (12, 8, 16, 12), (13, 2, 13, 2)])
 def test_functions_keep_the_ranges_that_are_claimed_for_any_argument(name, formats):
     source, target = FixedPoint(*formats[:2]), FixedPoint(*formats[2:])

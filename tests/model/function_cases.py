@@ -72,7 +72,7 @@ for _name, _function, _ulp in (
     ("elu", F.elu, 3), ("selu", F.selu, 6), ("mish", F.mish, 4),
 ):  # fmt: skip
     case(_name, _function, WIDE, ulp=_ulp)
-case("gelu_tanh", lambda x: F.gelu(x, approximate="tanh"), real(12, size=6.0), ulp=16)
+case("gelu_tanh", lambda x: F.gelu(x, approximate="tanh"), real(12, size=6.0), ulp=2)
 case("softplus_beta", lambda x: F.softplus(x, 2.0), WIDE / 2, ulp=4)
 case("celu", lambda x: F.celu(x, 0.5), WIDE, ulp=4)
 case("elu_scaled", lambda x: F.elu(x, 0.7), WIDE, ulp=4)

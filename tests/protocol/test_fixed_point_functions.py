@@ -34,6 +34,7 @@ FUNCTIONS = {
     "log": (np.log, 2, 2**15 - 1, 1),
     "erf": (np.vectorize(math.erf), -(2**15), 2**15 - 1, 1),
     "gelu": (lambda x: x * np.vectorize(math.erfc)(-x / math.sqrt(2)) / 2, -(2**15), 2**15 - 1, 1),
+    "gelu_tanh": (lambda x: x / (1 + np.exp(-math.sqrt(8 / math.pi) * (x + 0.044715 * x**3))), -(2**15), 2**15 - 1, 1),
     "silu": (lambda x: x / (1 + np.exp(-x)), -(2**15), 2**15 - 1, 1),
     "softplus": (lambda x: np.logaddexp(0, x), -(2**15), 2**15 - 4, 1),
 }

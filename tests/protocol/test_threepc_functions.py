@@ -28,6 +28,7 @@ CASES = {
     "log": (torch.log, 0.001, 30000.0, 1.5),
     "erf": (torch.erf, -8.0, 8.0, 1.5),
     "gelu": (F.gelu, -20.0, 20.0, 1.5),
+    "gelu_tanh": (lambda x: F.gelu(x, approximate="tanh"), -20.0, 20.0, 1.5),
     "silu": (F.silu, -30.0, 30.0, 1.5),
     "softplus": (lambda x: F.softplus(x, threshold=1000.0), -30.0, 30.0, 1.5),
     "sin": (torch.sin, -300.0, 300.0, 1.5),

@@ -20,14 +20,16 @@ SMOOTH = {
     "tanh": torch.tanh,
     "erf": torch.erf,
     "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "silu": F.silu,
     "softplus": lambda x: F.softplus(x, threshold=1000.0),
 }
 ALL = {**SMOOTH, "sin": torch.sin, "cos": torch.cos, "exp": torch.exp, "exp_negative": torch.exp}
 # Bytes dealt and online, at most, of values of 64 bits with 16 fractional ones.
 MOST = {
-    "sigmoid": (160, 100), "tanh": (160, 100), "erf": (160, 100), "gelu": (160, 100), "exp": (160, 100),
-    "exp_negative": (160, 100), "sin": (160, 100), "cos": (160, 100), "softplus": (160, 100), "silu": (175, 100),
+    "sigmoid": (160, 100), "tanh": (160, 100), "erf": (160, 100), "gelu": (160, 100), "gelu_tanh": (160, 100),
+    "exp": (160, 100), "exp_negative": (160, 100), "sin": (160, 100), "cos": (160, 100), "softplus": (160, 100),
+    "silu": (175, 100),
 }  # fmt: skip
 
 

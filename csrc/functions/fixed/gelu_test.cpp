@@ -13,15 +13,22 @@ using namespace fixed::testing;
 
 constexpr TestedFunction kErf{smooth<SmoothFunction::erf>, clear_smooth<SmoothFunction::erf>};
 constexpr TestedFunction kGelu{smooth<SmoothFunction::gelu>, clear_smooth<SmoothFunction::gelu>};
+constexpr TestedFunction kGeluTanh{smooth<SmoothFunction::gelu_tanh>,
+                                   clear_smooth<SmoothFunction::gelu_tanh>};
 constexpr TestedFunction kSilu{smooth<SmoothFunction::silu>, clear_smooth<SmoothFunction::silu>};
 constexpr TestedFunction kSoftplus{smooth<SmoothFunction::softplus>,
                                    clear_smooth<SmoothFunction::softplus>};
-constexpr TestedFunction kAll[] = {kErf, kGelu, kSilu, kSoftplus};
+constexpr TestedFunction kAll[] = {kErf, kGelu, kGeluTanh, kSilu, kSoftplus};
 
 // One polynomial of x, and the form with ReLUs for a long range.
 TEST(Gelu, AllInputsOfSixteenBits) {
   expect_equals_twin(kGelu, all_numbers(16), {{16, 12}, {16, 12}});
   expect_equals_twin(kGelu, all_numbers(16), {{16, 8}, {16, 10}});
+}
+
+TEST(GeluTanh, AllInputsOfSixteenBits) {
+  expect_equals_twin(kGeluTanh, all_numbers(16), {{16, 12}, {16, 12}});
+  expect_equals_twin(kGeluTanh, all_numbers(16), {{16, 8}, {16, 10}});
 }
 
 TEST(Erf, AllInputsOfSixteenBits) {
@@ -72,6 +79,8 @@ TEST(SmoothFunctions, LengthsAroundAChunk) {
 double exact(const TestedFunction& function, double x) {
   if (function.twin == kErf.twin) return std::erf(x);
   if (function.twin == kGelu.twin) return x * std::erfc(-x / std::sqrt(2)) / 2;
+  if (function.twin == kGeluTanh.twin)
+    return x / (1 + std::exp(-std::sqrt(8 / M_PI) * (x + 0.044715 * x * x * x)));
   if (function.twin == kSilu.twin) return x / (1 + std::exp(-x));
   return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
 }
@@ -97,7 +106,7 @@ TEST(SmoothFunctions, FarFromZeroTheyAreLines) {
   const i64 far = (i64{1} << 31) - 1;
   for (i64 x : {far, far - 12345, i64{40} << 12}) {
     EXPECT_EQ(clear(kErf, {x, -x}, formats), (Numbers{1 << 12, -(1 << 12)}));
-    for (const TestedFunction& function : {kGelu, kSilu, kSoftplus})
+    for (const TestedFunction& function : {kGelu, kGeluTanh, kSilu, kSoftplus})
       EXPECT_EQ(clear(function, {x, -x}, formats), (Numbers{x, 0}));
   }
   EXPECT_EQ(clear(kErf, {-far - 1}, formats), Numbers{-(1 << 12)});
@@ -129,6 +138,7 @@ TEST(SmoothFunctions, WireTraces) {
   };
   EXPECT_EQ(trace(kGelu, {16, 12}), "ef770b25e6d7ac88");
   EXPECT_EQ(trace(kGelu, {16, 8}), "f764717973a62ace");
+  EXPECT_EQ(trace(kGeluTanh, {16, 12}), "75b5112e05b7fbd5");
   EXPECT_EQ(trace(kErf, {16, 8}), "04daf6ade9d67bcf");
 }
 

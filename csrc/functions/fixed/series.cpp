@@ -24,7 +24,7 @@ constexpr int kTerms = 16, kCoefficientScale = 60, kMatrixScale = 44;
 struct Pieces {
   int domain, fineness, first;
 };
-constexpr std::array<Pieces, 10> kPieces{{{3, 1, 0},
+constexpr std::array<Pieces, 11> kPieces{{{3, 1, 0},
                                           {3, 1, 16},
                                           {5, 0, 32},
                                           {5, 0, 64},
@@ -33,8 +33,9 @@ constexpr std::array<Pieces, 10> kPieces{{{3, 1, 0},
                                           {0, 3, 112},
                                           {5, 0, 120},
                                           {0, 3, 152},
-                                          {5, 0, 160}}};
-static_assert(std::size(kCoefficients) == 192 * kTerms);
+                                          {5, 0, 160},
+                                          {3, 2, 192}}};
+static_assert(std::size(kCoefficients) == 224 * kTerms);
 
 constexpr int matrix_offset(int degree) {
   int offset = 0;

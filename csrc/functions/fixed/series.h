@@ -8,17 +8,18 @@
 namespace privml::fixed {
 
 enum class Series {
-  erf_tail,       // 1 - erf(t), 0 <= t < 8
-  gelu_tail,      // t * Phi(-t), 0 <= t < 8
-  silu_tail,      // t / (1 + e^t), 0 <= t < 32
-  softplus_tail,  // ln(1 + e^-t), 0 <= t < 32
-  log,            // ln(1 + t), 0 <= t < 1
-  rsqrt,          // 1 / sqrt(1 + t), 0 <= t < 1
-  sqrt,           // sqrt(1 + t), 0 <= t < 1
-  sigmoid_tail,   // 1 / (1 + e^t), 0 <= t < 32
-  sine,           // sin(2 pi t), 0 <= t < 1
-  exponential,    // e^-t, 0 <= t < 32
-  tanh_tail,      // 1 - tanh(t), 0 <= t < 16: twice the sigmoid's at 2t
+  erf_tail,        // 1 - erf(t), 0 <= t < 8
+  gelu_tail,       // t * Phi(-t), 0 <= t < 8
+  silu_tail,       // t / (1 + e^t), 0 <= t < 32
+  softplus_tail,   // ln(1 + e^-t), 0 <= t < 32
+  log,             // ln(1 + t), 0 <= t < 1
+  rsqrt,           // 1 / sqrt(1 + t), 0 <= t < 1
+  sqrt,            // sqrt(1 + t), 0 <= t < 1
+  sigmoid_tail,    // 1 / (1 + e^t), 0 <= t < 32
+  sine,            // sin(2 pi t), 0 <= t < 1
+  exponential,     // e^-t, 0 <= t < 32
+  gelu_tanh_tail,  // t / (1 + e^(sqrt(8 / pi) (t + 0.044715 t^3))), 0 <= t < 8
+  tanh_tail,       // 1 - tanh(t), 0 <= t < 16: twice the sigmoid's at 2t
 };
 
 inline constexpr int kPlaceScale = 48;  // of arguments

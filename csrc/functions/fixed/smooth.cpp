@@ -35,6 +35,7 @@ constexpr Smooth kFunctions[] = {
     // by SmoothFunction
     {"erf", Series::erf_tail, SmoothForm::odd, -1, 3},
     {"gelu", Series::gelu_tail, SmoothForm::line, -1, 3},
+    {"gelu_tanh", Series::gelu_tanh_tail, SmoothForm::line, -1, 3},
     {"silu", Series::silu_tail, SmoothForm::line, -1, 5},
     {"softplus", Series::softplus_tail, SmoothForm::line, 1, 5},
     {"sigmoid", Series::sigmoid_tail, SmoothForm::rising, -1, 5},

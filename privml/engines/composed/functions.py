@@ -40,6 +40,7 @@ _BETWEEN = {
     "sigmoid": ("one", "zero", 1),
     "erf": ("one", "minus one", 1),
     "gelu": ("argument", "zero", 4),
+    "gelu_tanh": ("argument", "zero", 4),
     "silu": ("argument", "zero", 5),
     "softplus": ("argument", "zero", 5),
 }
