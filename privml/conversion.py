@@ -44,6 +44,7 @@ from privml.graph.passes import (
     split_powers,
     tanh_by_sigmoid,
     verify,
+    whole_functions,
     whole_norms,
 )
 from privml.graph.passes.choose_formats import TRIED, Precision, choose_formats
@@ -56,6 +57,7 @@ PASSES: tuple[Callable[[fx.GraphModule], fx.GraphModule], ...] = (
     masks_last,
     fold_weights,
     whole_norms,
+    whole_functions,
     fold_batchnorm,
     maxpool_before_monotone,
     fold_zeros,

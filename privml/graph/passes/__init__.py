@@ -15,6 +15,7 @@ from privml.graph.passes.merge_products import merge_products
 from privml.graph.passes.split_powers import split_powers
 from privml.graph.passes.tanh_by_sigmoid import tanh_by_sigmoid
 from privml.graph.passes.verify import verify
+from privml.graph.passes.whole_functions import whole_functions
 from privml.graph.passes.whole_norms import whole_norms
 
 __all__ = [
@@ -33,5 +34,6 @@ __all__ = [
     "split_powers",
     "tanh_by_sigmoid",
     "verify",
+    "whole_functions",
     "whole_norms",
 ]
