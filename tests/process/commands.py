@@ -28,9 +28,13 @@ from privml.measure.copies import Running
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
 PROCESSES = multiprocessing.get_context("forkserver")
-# What takes long to load, and pytest, which every process of its workers loads.
+# What takes long to load, and pytest, which every process of its workers loads; what is not installed is passed over.
+# None of them starts a thread, which a copy would lack, as pandas and onnxruntime do.
 PROCESSES.set_forkserver_preload(
     ["pytest", "torch.distributed.tensor", "hydra", "privml.conversion", "privml.service.server", "privml.cli.sources"]
+    # what conversion loads of torch when it is called; readers, training and pictures
+    + ["torch.export._trace", "torch._export.non_strict_utils", "torch._inductor.fx_passes", "sympy.combinatorics"]
+    + ["onnx.reference", "scipy.stats", "scipy.sparse.linalg", "joblib", "matplotlib.pyplot", "jinja2"]
 )
 FRESH = launch.fresh
 
