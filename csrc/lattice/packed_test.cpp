@@ -6,6 +6,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/testing/sanitized.h"
 
 namespace privml::lattice {
 namespace {
@@ -105,7 +106,9 @@ TEST(Packed, ExactWithEveryKindOfKeys) {
         --ring_bits;
       const PackedChoice choice = chosen(size, 8, ring_bits);
       EXPECT_TRUE(run(choice, size, 8, true, 7).exact) << levels << " " << ring_bits;
-      EXPECT_TRUE(run(halved(choice), size, 8, true, 7).exact) << levels << " " << ring_bits;
+      if (!privml::testing::kSanitized) {
+        EXPECT_TRUE(run(halved(choice), size, 8, true, 7).exact) << levels << " " << ring_bits;
+      }
       EXPECT_GE(ring_bits, set.digits * set.digit_bits < 50 ? 24 : 32);
     }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/testing/sanitized.h"
 #include "crypto/prg.h"
 #include "ot/ggm.h"
 #include "ot/softspoken.h"
@@ -114,7 +115,7 @@ TEST_P(SoftSpokenTampering, EveryFlipOfSeedsAndExtensionEndsInAnAbort) {
   EXPECT_TRUE(honest.correlated());
   const i64 all = honest.tampered->message_bytes()[0];
   // Every bit of the last tree's proof and of the extension's; fewer where trees are large.
-  const i64 sparse = k <= 4 ? 1 : 12;
+  const i64 sparse = (k <= 4 ? 1 : 12) * (privml::testing::kSanitized ? 2 : 1);
   std::vector<i64> bits = positions(seeds, 41 * sparse, 8 * 64 / sparse);
   for (i64 bit : positions(all - seeds, 23 * sparse, 8 * kSoftSpokenProofBytes / sparse)) {
     bits.push_back(8 * seeds + bit);
@@ -200,7 +201,7 @@ TEST(SoftSpokenSessionTampering, EveryMessageOfASession) {
   // Commitment and opening bit by bit; the base OTs' replies, the last with seeds, an extension and
   // the differences of choices, and extensions at some places.
   std::vector<i64> steps(19, 300);
-  steps[0] = steps[1] = 1;
+  steps[0] = steps[1] = privml::testing::kSanitized ? 3 : 1;
   steps[17] = 1300;
   expect_detected(test_config("softspoken", 4, "malicious"), 0, steps);
   // Commitment; opening with the base OTs' request; seeds with an extension.

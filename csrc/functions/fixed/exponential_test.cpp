@@ -66,7 +66,7 @@ TEST(ExpNegative, FallsFromOneToZero) {
 }
 
 TEST(Exp, AllInputsOfSixteenBits) {
-  expect_equals_twin(kExp, all_numbers(16), {{16, 12}, {16, 12}});
+  expect_equals_twin(kExp, every_number(16), {{16, 12}, {16, 12}});
 }
 
 TEST(Exp, NarrowAndWideFormats) {

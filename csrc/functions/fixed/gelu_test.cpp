@@ -22,8 +22,8 @@ constexpr TestedFunction kAll[] = {kErf, kGelu, kGeluTanh, kSilu, kSoftplus};
 
 // One polynomial of x, and the form with ReLUs for a long range.
 TEST(Gelu, AllInputsOfSixteenBits) {
-  expect_equals_twin(kGelu, all_numbers(16), {{16, 12}, {16, 12}});
-  expect_equals_twin(kGelu, all_numbers(16), {{16, 8}, {16, 10}});
+  expect_equals_twin(kGelu, every_number(16), {{16, 12}, {16, 12}});
+  expect_equals_twin(kGelu, every_number(16), {{16, 8}, {16, 10}});
 }
 
 TEST(GeluTanh, AllInputsOfSixteenBits) {
@@ -32,16 +32,16 @@ TEST(GeluTanh, AllInputsOfSixteenBits) {
 }
 
 TEST(Erf, AllInputsOfSixteenBits) {
-  expect_equals_twin(kErf, all_numbers(16), {{16, 12}, {16, 12}});
-  expect_equals_twin(kErf, all_numbers(16), {{16, 8}, {16, 14}});
+  expect_equals_twin(kErf, every_number(16), {{16, 12}, {16, 12}});
+  expect_equals_twin(kErf, every_number(16), {{16, 8}, {16, 14}});
 }
 
 TEST(Silu, AllInputsOfSixteenBits) {
-  expect_equals_twin(kSilu, all_numbers(16), {{16, 12}, {16, 12}});
+  expect_equals_twin(kSilu, every_number(16), {{16, 12}, {16, 12}});
 }
 
 TEST(Softplus, AllInputsOfSixteenBits) {
-  expect_equals_twin(kSoftplus, all_numbers(16), {{16, 12}, {16, 12}});
+  expect_equals_twin(kSoftplus, every_number(16), {{16, 12}, {16, 12}});
 }
 
 TEST(SmoothFunctions, EveryNarrowFormat) {

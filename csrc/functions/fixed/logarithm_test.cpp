@@ -15,7 +15,7 @@ using namespace fixed::testing;
 constexpr TestedFunction kLog{log, clear_log};
 
 TEST(Log, AllInputsOfSixteenBits) {
-  expect_equals_twin(kLog, all_numbers(16), {{16, 12}, {16, 11}});
+  expect_equals_twin(kLog, every_number(16), {{16, 12}, {16, 11}});
 }
 
 TEST(Log, EveryNarrowFormat) {

@@ -99,11 +99,11 @@ TEST(Normalization, WhatContinuesIt) {
 
 TEST(Rsqrt, AllInputsOfSixteenBits) {
   expect_equals_twin(kRsqrt, all_from(0, (1 << 15) - 1), {{16, 12}, {16, 12}});
-  expect_equals_twin(kRsqrt, all_numbers(16), {{16, 7}, {16, 10}});
+  expect_equals_twin(kRsqrt, every_number(16), {{16, 7}, {16, 10}});
 }
 
 TEST(Sqrt, AllInputsOfSixteenBits) {
-  expect_equals_twin(kSqrt, all_numbers(16), {{16, 12}, {16, 12}});
+  expect_equals_twin(kSqrt, every_number(16), {{16, 12}, {16, 12}});
 }
 
 // The largest error in units of the last place of results that fit, in all and in the lower half.

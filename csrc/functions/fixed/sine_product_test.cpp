@@ -36,8 +36,8 @@ void check(const TestedFunction& function, bool cosine, const Numbers& x, Format
 }
 
 TEST(SineProduct, EveryArgumentOf16Bits) {
-  check(kSin, false, all_numbers(16), {{16, 12}, {16, 12}});
-  check(kCos, true, all_numbers(16), {{16, 8}, {16, 12}});
+  check(kSin, false, every_number(16), {{16, 12}, {16, 12}});
+  check(kCos, true, every_number(16), {{16, 8}, {16, 12}});
 }
 
 TEST(SineProduct, OtherFormats) {

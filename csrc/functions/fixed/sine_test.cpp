@@ -16,8 +16,8 @@ constexpr TestedFunction kSin{sin, clear_sin};
 constexpr TestedFunction kCos{cos, clear_cos};
 
 TEST(Sine, AllInputsOfSixteenBits) {
-  expect_equals_twin(kSin, all_numbers(16), {{16, 12}, {16, 12}});
-  expect_equals_twin(kCos, all_numbers(16), {{16, 8}, {16, 14}});
+  expect_equals_twin(kSin, every_number(16), {{16, 12}, {16, 12}});
+  expect_equals_twin(kCos, every_number(16), {{16, 8}, {16, 14}});
 }
 
 TEST(Sine, EveryNarrowFormat) {

@@ -3,6 +3,7 @@
 // supply's key (so that parties.h reconstructs), and a dishonest peer that flips bits.
 #pragma once
 
+#include "base/testing/sanitized.h"
 #include "ot/testing/tampered.h"
 #include "spdz2k/preprocessing/authentication.h"
 #include "spdz2k/testing/parties.h"
@@ -65,13 +66,9 @@ inline void expect_uniform(const Both<WordShares<Ring8>>& shares) {
   }
 }
 
-// Tests of altered messages alter each of them, or every third one under sanitizers, with which a
-// run takes nine times as long.
-#if defined(__SANITIZE_ADDRESS__)
-inline constexpr i64 kMessageStep = 3;
-#else
-inline constexpr i64 kMessageStep = 1;
-#endif
+// Tests of altered messages alter each of them, or every fifth one under sanitizers; odd, as the
+// parties take turns.
+inline constexpr i64 kMessageStep = privml::testing::kSanitized ? 5 : 1;
 
 // Runs `body` with one bit of each message of each party flipped, `flips` places in turn: either a
 // party ends in SecurityAbort or ProtocolError, or right() says that what the parties got is right.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "base/testing/sanitized.h"
 #include "functions/fixed/function.h"
 #include "twopc/testing/parties.h"
 
@@ -30,6 +31,14 @@ inline Numbers all_from(i64 first, i64 last) {
 
 inline Numbers all_numbers(int bits) {
   return all_from(-(i64{1} << (bits - 1)), (i64{1} << (bits - 1)) - 1);
+}
+
+// All numbers of `bits` bits; under sanitizers every 13th.
+inline Numbers every_number(int bits) {
+  const i64 step = privml::testing::kSanitized ? 13 : 1;
+  Numbers numbers;
+  for (i64 x = -(i64{1} << (bits - 1)); x < i64{1} << (bits - 1); x += step) numbers.push_back(x);
+  return numbers;
 }
 
 // `count` random numbers between first and last, these two first.
