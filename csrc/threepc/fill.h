@@ -24,29 +24,46 @@ PRIVML_DEVICE i64 fill_words_per(int bits) { return kQuads * kBlockWords / (bits
 
 PRIVML_DEVICE u64 ring_mask(int bits) { return bits >= 64 ? ~u64{0} : (u64{1} << bits) - 1; }
 
-PRIVML_DEVICE void put_word(const FillJob& job, i64 index, u64 word) {
-  if (index >= job.count) return;
-  const u64 from = job.minuend ? static_cast<u64>(job.minuend[index]) - word : word;
-  job.words[index] = static_cast<i64>(from & ring_mask(job.bits));
+// Elements first, first + 1, ... of a job, one per quad: `low`, and `high` above it if they are
+// wide. Whole rows have no test per element, and read nothing of the job that they could have
+// overwritten.
+template <class W, bool wide>
+PRIVML_DEVICE void put_words(const FillJob& job, i64 first, const W& low, const W& high) {
+  const u64 ring = ring_mask(job.bits);
+  const i64 left = job.count - first;
+  if (left <= 0) return;
+  u32 lows[kQuadsOf<W>], highs[kQuadsOf<W>];
+  store_quads(lows, low);
+  if (wide) store_quads(highs, high);
+  u64 words[kQuadsOf<W>];
+  for (int q = 0; q < kQuadsOf<W>; ++q)
+    words[q] = wide ? lows[q] | static_cast<u64>(highs[q]) << 32 : lows[q];
+  const i64* minuend = job.minuend ? job.minuend + first : nullptr;
+  i64* out = job.words + first;
+  if (left >= kQuadsOf<W>) {
+    if (minuend)
+      for (int q = 0; q < kQuadsOf<W>; ++q) words[q] = static_cast<u64>(minuend[q]) - words[q];
+    for (int q = 0; q < kQuadsOf<W>; ++q) out[q] = static_cast<i64>(words[q] & ring);
+    return;
+  }
+  for (int q = 0; q < left; ++q) {
+    const u64 word = minuend ? static_cast<u64>(minuend[q]) - words[q] : words[q];
+    out[q] = static_cast<i64>(word & ring);
+  }
 }
 
 template <class W>
 PRIVML_DEVICE void fill_words_part(const FillJob& job, i64 super, int quad) {
   W x[kBlockWords];
   chacha20(job.key, job.counter + super * kQuads + quad, 0, x);
-  u32 words[kBlockWords][kQuadsOf<W>];
-  PRIVML_UNROLL for (int k = 0; k < kBlockWords; ++k) store_quads(words[k], x[k]);
   const i64 first = super * fill_words_per(job.bits) + quad;
   if (job.bits <= 32) {
     PRIVML_UNROLL for (int k = 0; k < kBlockWords; ++k) {
-      for (int q = 0; q < kQuadsOf<W>; ++q) put_word(job, first + k * kQuads + q, words[k][q]);
+      put_words<W, false>(job, first + k * kQuads, x[k], x[k]);
     }
   } else {
     PRIVML_UNROLL for (int k = 0; k < kBlockWords; k += 2) {
-      for (int q = 0; q < kQuadsOf<W>; ++q) {
-        const u64 word = words[k][q] | static_cast<u64>(words[k + 1][q]) << 32;
-        put_word(job, first + k / 2 * kQuads + q, word);
-      }
+      put_words<W, true>(job, first + k / 2 * kQuads, x[k], x[k + 1]);
     }
   }
 }
