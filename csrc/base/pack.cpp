@@ -2,7 +2,9 @@
 #include "base/pack.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 
@@ -157,6 +159,69 @@ void unpack_bytes(const u8* bytes, i64 count, int width, u8* out) {
   unpack_stream(bytes + at, count - i, width, out + i);
 }
 
+// Eight values make `width` whole bytes, at places that the compiler knows. Words are stored and
+// loaded whole, so that up to eight bytes beyond the group are touched.
+template <int width>
+[[gnu::always_inline]] inline void pack_eight(const u64* values, u8* out) {
+  u64 open = 0;
+  int used = 0, at = 0;
+#pragma GCC unroll 8
+  for (int j = 0; j < 8; ++j) {
+    const u64 value = values[j] & low_mask(width);
+    open |= value << used;
+    used += width;
+    if (used < 64) continue;
+    store_word(open, out + at);
+    at += 8;
+    used -= 64;
+    open = used == 0 ? 0 : value >> (width - used);
+  }
+  if (used > 0) store_word(open, out + at);
+}
+
+template <int width>
+[[gnu::always_inline]] inline void unpack_eight(const u8* bytes, u64* values) {
+#pragma GCC unroll 8
+  for (int j = 0; j < 8; ++j) {
+    const int first = j * width / 8, inside = j * width % 8;
+    u64 value = load_word(bytes + first) >> inside;
+    if (inside + width > 64) value |= u64{bytes[first + 8]} << ((64 - inside) % 64);
+    values[j] = value & low_mask(width);
+  }
+}
+
+// Of the values of an array those groups of eight that leave room; returns how many these are.
+template <int width>
+i64 pack_groups(const u64* values, i64 count, u8* out) {
+  const i64 total = packed_bytes(count, width);
+  i64 i = 0;
+  for (i64 at = 0; i + 8 <= count && at + width + 8 <= total; i += 8, at += width)
+    pack_eight<width>(values + i, out + at);
+  return i;
+}
+
+template <int width>
+i64 unpack_groups(const u8* bytes, i64 count, u64* values) {
+  const i64 total = packed_bytes(count, width);
+  i64 i = 0;
+  for (i64 at = 0; i + 8 <= count && at + width + 8 <= total; i += 8, at += width)
+    unpack_eight<width>(bytes + at, values + i);
+  return i;
+}
+
+struct Groups {
+  i64 (*pack)(const u64*, i64, u8*);
+  i64 (*unpack)(const u8*, i64, u64*);
+};
+
+template <int... widths>
+constexpr std::array<Groups, sizeof...(widths)> groups_of(std::integer_sequence<int, widths...>) {
+  return {Groups{pack_groups<widths + 1>, unpack_groups<widths + 1>}...};
+}
+
+// Of widths 1, 2, ..., 63.
+constexpr auto kGroups = groups_of(std::make_integer_sequence<int, 63>());
+
 template <class Value>
 void pack_any(const Value* values, i64 count, int width, u8* out) {
   if (width == 1) return pack_bits(values, count, out);
@@ -173,7 +238,8 @@ void pack_any(const Value* values, i64 count, int width, u8* out) {
   if constexpr (sizeof(Value) == 1) {
     pack_bytes(values, count, width, out);
   } else {
-    pack_stream(values, count, width, out);
+    const i64 done = kGroups[width - 1].pack(values, count, out);
+    pack_stream(values + done, count - done, width, out + done / 8 * width);
   }
 }
 
@@ -193,7 +259,8 @@ void unpack_any(const u8* bytes, i64 count, int width, Value* out) {
   if constexpr (sizeof(Value) == 1) {
     unpack_bytes(bytes, count, width, out);
   } else {
-    unpack_stream(bytes, count, width, out);
+    const i64 done = kGroups[width - 1].unpack(bytes, count, out);
+    unpack_stream(bytes + done / 8 * width, count - done, width, out + done);
   }
 }
 
