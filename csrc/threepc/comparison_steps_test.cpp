@@ -118,8 +118,8 @@ TEST(ComparisonSteps, RefusesWhatDoesNotFit) {
 
 TEST(Openings, AreFillsSumsAndPacks) {
   const u32 key[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-  for (const i64 count : {0, 1, 63, 300})
-    for (const int bits : {1, 7, 32, 33, 64}) {
+  for (const i64 count : {0, 1, 63, 300, 1024, 2500})
+    for (const int bits : {1, 7, 27, 32, 33, 37, 64}) {
       Words drawn(count), mask(count), masked(count), sums(count);
       Bytes wire(packed_bytes(count, bits)), packed(wire.size());
       const Words part = random_words(count);

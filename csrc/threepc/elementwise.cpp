@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstring>
-#include <memory>
 
 #include "base/error.h"
 #include "base/multiversion.h"
@@ -81,6 +80,46 @@ void divide(i64 count, i64 each, int threads, const Work& work) {
               [&](i64 first, i64 number) { work(first, first + number); });
 }
 
+// What a step after another finds in the processor's cache: whole super-blocks of the key's words
+// and whole bytes of any width.
+constexpr i64 kChunk = 1024;
+
+struct Chunk {
+  i64 first, count;
+  i64 bytes_before;  // packed bytes of what goes before it
+};
+
+template <class Work>
+void in_chunks(i64 count, int bits, int threads, const Work& work) {
+  check(0, bits, threads);
+  const auto one = [&](i64 index) {
+    const i64 first = index * kChunk;
+    work(Chunk{first, std::min(kChunk, count - first), packed_bytes(first, bits)});
+  };
+  const i64 chunks = ceil_div(count, kChunk);
+  in_parallel(chunks, 1, static_cast<int>(std::min<i64>(threads, count / kLeast)),
+              [&](i64 begin, i64 number) {
+                for (i64 index = begin; index < begin + number; ++index) one(index);
+              });
+}
+
+// The key's words that belong to a chunk; if there are values, they are taken away from those.
+FillJob fill_of(KeyPlace place, const Chunk& chunk, int bits, const u64* values, u64* out) {
+  return {place.key,
+          place.counter + static_cast<u64>(words_blocks(chunk.first, bits)),
+          chunk.count,
+          bits,
+          0,
+          reinterpret_cast<const i64*>(values),
+          reinterpret_cast<i64*>(out),
+          nullptr};
+}
+
+PRIVML_TARGET_CLONES
+void add(const u64* a, const u64* b, i64 count, u64* sums) {
+  for (i64 i = 0; i < count; ++i) sums[i] = a[i] + b[i];
+}
+
 }  // namespace
 
 void selection_shares(int party, const u8* m_b, const u64* m_a, const u64* r_a, const u64* r_bit,
@@ -116,24 +155,27 @@ void bit_planes(const u64* words, i64 rows, i64 count, int bits, u8* out, int th
 
 void mask_words(KeyPlace place, const u64* part, i64 count, int bits, u64* mask, u64* masked,
                 u8* wire, int threads) {
-  fill_words(
-      {place.key, place.counter, count, bits, 0, nullptr, reinterpret_cast<i64*>(mask), nullptr},
-      {threads});
-  for (i64 i = 0; i < count; ++i) masked[i] = part[i] + mask[i];
-  pack(masked, count, bits, wire);
+  in_chunks(count, bits, threads, [&](const Chunk& chunk) {
+    u64 *own = mask + chunk.first, *sums = masked + chunk.first;
+    fill_words(fill_of(place, chunk, bits, nullptr, own));
+    add(part + chunk.first, own, chunk.count, sums);
+    pack(sums, chunk.count, bits, wire + chunk.bytes_before);
+  });
 }
 
 void deal_packed(KeyPlace place, const u64* values, i64 count, int bits, u8* wire, int threads) {
-  const std::unique_ptr<i64[]> part(new i64[count]);  // not zeroed: it is written at once
-  fill_words({place.key, place.counter, count, bits, 0, reinterpret_cast<const i64*>(values),
-              part.get(), nullptr},
-             {threads});
-  pack(reinterpret_cast<const u64*>(part.get()), count, bits, wire);
+  in_chunks(count, bits, threads, [&](const Chunk& chunk) {
+    u64 part[kChunk];
+    fill_words(fill_of(place, chunk, bits, values + chunk.first, part));
+    pack(part, chunk.count, bits, wire + chunk.bytes_before);
+  });
 }
 
 void add_packed(const u64* words, const u8* wire, i64 count, int bits, u64* sums) {
-  unpack(wire, count, bits, sums);
-  for (i64 i = 0; i < count; ++i) sums[i] += words[i];
+  in_chunks(count, bits, 1, [&](const Chunk& chunk) {
+    unpack(wire + chunk.bytes_before, chunk.count, bits, sums + chunk.first);
+    add(words + chunk.first, sums + chunk.first, chunk.count, sums + chunk.first);
+  });
 }
 
 }  // namespace privml::threepc
