@@ -56,9 +56,9 @@ def enter(party: Party, value: torch.Tensor | None, shape: Sequence[int], owner:
     if party.rank != owner:
         received = party.exchange([message], {})
         return party.kernels.unpack(received[owner], shape, bits), party.unmasked(shape)
-    mask = party.streams[DEALER].words(shape, bits)
-    m = value + mask
-    party.exchange([message], {1 - owner: party.kernels.pack(m, bits)})
+    assert value is not None
+    mask, m, packed = party.streams[DEALER].mask(value, bits)
+    party.exchange([message], {1 - owner: packed})
     return m, mask
 
 
