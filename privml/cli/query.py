@@ -24,6 +24,7 @@ from privml.cli.serving import place_of
 from privml.cli.stores import preprocessing_of, refuse_without_store
 from privml.errors import ConfigError, InvalidInput
 from privml.generation import greedy
+from privml.memory import keep_freed_memory
 from privml.program import INPUT_OWNER, Program
 from privml.service.client import Answer, Client
 from privml.service.options import Retries
@@ -33,6 +34,7 @@ FIRST = "agreeing on keys, making correlations"
 
 
 def run(config: DictConfig) -> None:
+    keep_freed_memory()
     check_writable(config.out, config.ledger)
     spec = replace(spec_of(config), on_wait=Waiting(config.server, config.quiet))
     server = place_of(config, spec)

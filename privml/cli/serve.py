@@ -13,12 +13,14 @@ from privml.cli.engines import spec_of
 from privml.cli.paths import load_program
 from privml.cli.serving import limits_of, logging_of, place_of, until_stopped
 from privml.cli.stores import preprocessing_of, refuse_without_store
+from privml.memory import keep_freed_memory
 from privml.program import WEIGHTS_OWNER
 from privml.service.options import Hooks
 from privml.service.server import serve
 
 
 def run(config: DictConfig) -> None:
+    keep_freed_memory()
     limits, logging, spec = limits_of(config), logging_of(config), spec_of(config)
     listen = place_of(config, spec)
     check_cluster(config)

@@ -14,7 +14,7 @@ import torch
 
 from privml.measure.predict import demand_of
 from privml.measure.worker import report, work
-from privml.memory import peak_memory
+from privml.memory import keep_freed_memory, peak_memory
 from privml.program import Program
 from privml.service.client import query
 from privml.service.dealer import DEALER_CAPACITY, Dealt, deal
@@ -30,6 +30,7 @@ def unlimited(capacity: Capacity) -> Capacity:
 
 
 def main(task: dict[str, Any]) -> None:
+    keep_freed_memory()
     torch.set_num_threads(task["spec"].threads)
     {"server": run_server, "client": run_client, "dealer": run_dealer, "counter": run_counter}[task["role"]](task)
 
