@@ -21,12 +21,14 @@ PRIVML_DEVICE W rotate_left(const W& x, int by) {
   if constexpr (sizeof(W) == 32) {
     typedef u8 Bytes __attribute__((vector_size(32)));
     const Bytes bytes = reinterpret_cast<const Bytes&>(x);
-    constexpr Bytes kBy16 = {2,  3,  0,  1,  6,  7,  4,  5,  10, 11, 8,  9,  14, 15, 12, 13,
-                             18, 19, 16, 17, 22, 23, 20, 21, 26, 27, 24, 25, 30, 31, 28, 29};
-    constexpr Bytes kBy8 = {3,  0,  1,  2,  7,  4,  5,  6,  11, 8,  9,  10, 15, 12, 13, 14,
-                            19, 16, 17, 18, 23, 20, 21, 22, 27, 24, 25, 26, 31, 28, 29, 30};
-    if (by == 16) return reinterpret_cast<W>(__builtin_shuffle(bytes, kBy16));
-    if (by == 8) return reinterpret_cast<W>(__builtin_shuffle(bytes, kBy8));
+    if (by == 16)
+      return reinterpret_cast<W>(__builtin_shufflevector(
+          bytes, bytes, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13, 18, 19, 16, 17, 22,
+          23, 20, 21, 26, 27, 24, 25, 30, 31, 28, 29));
+    if (by == 8)
+      return reinterpret_cast<W>(__builtin_shufflevector(
+          bytes, bytes, 3, 0, 1, 2, 7, 4, 5, 6, 11, 8, 9, 10, 15, 12, 13, 14, 19, 16, 17, 18, 23,
+          20, 21, 22, 27, 24, 25, 26, 31, 28, 29, 30));
   }
 #endif
   return (x << by) | (x >> (32 - by));
