@@ -7,14 +7,13 @@ group, and so does truncation.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import fx
 
-from privml.graph.ir import attribute, calls, extremes_of
+from privml.graph.ir import attribute, calls
 from privml.graph.passes.kinds import (
     Kind,
     bias_of,
@@ -28,8 +27,8 @@ from privml.graph.passes.kinds import (
     takes_differences,
 )
 from privml.graph.passes.ranges import NEVER, Range
+from privml.graph.passes.row_bounds import Ends, ends_of_rows, largest_at
 from privml.graph.passes.scales import Scales, bits_for, weight_of
-from privml.ops.choices import ONE_HOT_ROWS, SELECT_OF_EACH, SELECT_ROWS
 
 aten = torch.ops.aten
 
@@ -38,7 +37,6 @@ Key = tuple[str, fx.Node | None]
 FULL: Key = ("full", None)
 # By so many bits a product is computed in a wider ring than it needs, for the next product's sake.
 _STRETCH = 3
-_ROW_VIEWS = {aten.reshape.default, aten.expand.default, aten.unsqueeze.default}
 
 
 @dataclass(slots=True)
@@ -55,12 +53,12 @@ class Need:
 @dataclass(slots=True)
 class Rings:
     """``bits`` of every end of every float secret. ``needs``: per group the need that decides;
-    ``largest_of_rows``: what values never exceed that come from tables alone."""
+    ``rows``: between which numbers values lie that come from tables alone."""
 
     parent: dict[Key, Key] = field(default_factory=dict)
     needs: dict[Key, Need] = field(default_factory=dict)
     bits: dict[Key, int] = field(default_factory=dict)
-    largest_of_rows: dict[fx.Node, float] = field(default_factory=dict)
+    rows: dict[fx.Node, Ends] = field(default_factory=dict)
 
     def find(self, key: Key) -> Key:
         while self.parent.setdefault(key, key) != key:
@@ -94,7 +92,7 @@ def assign_rings(
     module: fx.GraphModule, plan: Scales, ranges: dict[fx.Node, Range], full: int, margin: float, narrow: bool
 ) -> Rings:
     """Widths for the given scales; a width above ``full`` means that the value does not fit."""
-    rings = Rings(largest_of_rows=_largest_of_rows(module))
+    rings = Rings(rows=ends_of_rows(module, plan))
     rings.find(FULL)
     for node in module.graph.nodes:
         if node.op == "placeholder" and node in plan.scale:
@@ -132,11 +130,17 @@ def _connect(
     kind, reserve = plan.kinds[node], int(takes_differences(node))
     inside, outside = ("in", node), ("out", node)
     sources = [a for a in node.all_input_nodes if a in plan.scale]
-    seen = _seen(ranges, node) * margin
+
+    def reach(value: fx.Node) -> float:
+        """What calibration saw, with the margin, and what comes from tables at the rows that it did not choose."""
+        ends, found = rings.rows.get(value), _seen(ranges, value) * margin
+        return found if ends is None else max(found, largest_at(ends, plan.scale[value]))
+
+    seen = reach(node)
     if kind is Kind.PRODUCT:
         _require(rings, inside, node, plan.computed[node], seen + _bias_size(module, node))
     elif kind is Kind.SELECTION:
-        _require(rings, inside, node, plan.computed[node], max(seen, rings.largest_of_rows.get(node, 0.0)))
+        _require(rings, inside, node, plan.computed[node], seen)
     elif kind is Kind.SCALED:
         factor, count = factor_of(node, module)
         divides = divisor_of(node, module) is not None
@@ -152,14 +156,13 @@ def _connect(
         for source in sources:
             rings.join(inside, ("out", source))
         scale = max([plan.scale[source] for source in sources], default=plan.working)
-        largest = max([seen] + [_seen(ranges, source) * margin for source in sources])
+        largest = max([seen] + [reach(source) for source in sources])
         largest = max([largest] + [_size_of(a, module) for a in summands(node) if a not in sources])
-        largest = max(largest, rings.largest_of_rows.get(node, 0.0))
         _require(rings, inside, node, scale, largest, reserve)
     elif kind is Kind.FUNCTION:
         for source in sources:
             rings.join(inside, ("out", source))
-            _require(rings, inside, node, plan.scale[source], _seen(ranges, source) * margin, reserve)
+            _require(rings, inside, node, plan.scale[source], reach(source), reserve)
         if node in plan.scale:
             # one more for functions that reach their bound
             _require(rings, outside, node, plan.scale[node], min(seen, bound_of(node)) + 2.0 ** -plan.scale[node])
@@ -168,7 +171,7 @@ def _connect(
         for source in sources:
             rings.join(FULL, ("out", source))
             # clamps, selections and similar operators compare it
-            _require(rings, ("out", source), node, plan.scale[source], _seen(ranges, source) * margin, 1)
+            _require(rings, ("out", source), node, plan.scale[source], reach(source), 1)
         if node in plan.scale:
             rings.join(FULL, outside)
             _require(rings, outside, node, plan.scale[node], seen)
@@ -198,32 +201,6 @@ def _size_of(value: Any, module: fx.GraphModule) -> float:
         finite = value[torch.isfinite(value)].abs()
         return float(finite.max()) if finite.numel() else 0.0
     return abs(float(value)) if isinstance(value, (int, float)) else 0.0
-
-
-def _largest_of_rows(module: fx.GraphModule) -> dict[fx.Node, float]:
-    """What rows of tables and their sums never exceed, for calibration may not have chosen the rows with the largest
-    numbers."""
-    found: dict[fx.Node, float] = {}
-    for node in calls(module.graph):  # after its operands
-        parts: list[Any] = []
-        if node.target is aten.embedding.default or node.target in _ROW_VIEWS:
-            parts = [node.args[0]]
-        elif node.target in (SELECT_ROWS, SELECT_OF_EACH) and node.args[0].target is ONE_HOT_ROWS:
-            parts = [node.args[1]]
-        elif node.target is aten.add.Tensor and not node.kwargs:
-            parts = list(node.args)
-        sizes = [found.get(part) if part in found else _size_of_weight(part, module) for part in parts]
-        if sizes and None not in sizes:
-            found[node] = sum(sizes)
-    return found
-
-
-def _size_of_weight(value: Any, module: fx.GraphModule) -> float | None:
-    """Of a weight; None for other values."""
-    if not isinstance(value, fx.Node) or value.op != "get_attr" or not is_float(value) or not is_secret(value):
-        return None
-    low, high = extremes_of(value, attribute(module, value.target))
-    return max(-low, high) if math.isfinite(high - low) else None
 
 
 def _settle(rings: Rings, plan: Scales, full: int, narrow: bool) -> None:
