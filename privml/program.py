@@ -22,7 +22,7 @@ from privml.errors import ConfigError, InvalidInput, StateLost
 from privml.formats import Format, Numerics, format_text
 from privml.graph.body import body_of, client_of, digest, formats_of, graph_of, kept_of
 from privml.graph.file import read_program, read_weights, write_program, write_weights
-from privml.graph.ir import calls, dtype_of, placeholders, shape_of
+from privml.graph.ir import calls, dtype_of, misfit, placeholders, shape_of, sizes_text
 from privml.graph.lanes import Plans, over_lanes
 from privml.graph.passes.cost import SessionMeter
 from privml.graph.run import format_of, run_graph, share_attributes, share_inputs
@@ -550,7 +550,7 @@ class Program:
             size, depth = online.get(layer, (0, 0))
             operator = operator.removeprefix("aten.").removeprefix("privml.").split(".")[0]
             rows.append((layer, operator, format_text(fmt), size_text(size), str(depth)))
-        inputs = ", ".join(f"{each.name} {_sizes(each.shape)}, {format_text(each.format)}" for each in self.inputs)
+        inputs = ", ".join(f"{each.name} {sizes_text(each.shape)}, {format_text(each.format)}" for each in self.inputs)
         asked = ", ".join(str(tuple(shape)) for shape in shapes[: len(self.inputs)])
         notes = (
             f"input: {inputs}",
@@ -558,7 +558,7 @@ class Program:
             f"client, {total.depth} messages in sequence, with set-up and preprocessing",
             *self.notes,
             *(
-                f"state {spec.name} {_sizes(spec.shape)}, {format_text(spec.format)}, kept as shares"
+                f"state {spec.name} {sizes_text(spec.shape)}, {format_text(spec.format)}, kept as shares"
                 for spec in self.state
             ),
         )
@@ -607,10 +607,6 @@ def _claimed_shape(value: Any) -> tuple[int, ...]:
     return tuple(size for size in sizes if isinstance(size, int))
 
 
-def _sizes(shape: Sequence[int | None]) -> str:
-    return f"({', '.join('any' if size is None else str(size) for size in shape)})"
-
-
 def _spec(node: fx.Node, owner: int | None, name: str | None = None) -> TensorSpec:
     return TensorSpec(name or node.name, shape_of(node), dtype_of(node), format_of(node), owner)
 
@@ -620,9 +616,9 @@ def _fitting(spec: TensorSpec, value: Any) -> tuple[int, ...]:
     if isinstance(value, SecretTensor):
         raise InvalidInput(f"input {spec.name!r}: the client computes with it first, so it cannot be secret yet")
     shape = _shape_of(value)
-    if len(shape) != len(spec.shape) or any(w not in (None, n) for w, n in zip(spec.shape, shape, strict=True)):
-        text = ", ".join("any" if size is None else str(size) for size in spec.shape)
-        raise InvalidInput(f"input {spec.name!r}: shape {shape}, but the program expects ({text})")
+    wrong = misfit(shape, spec.shape)
+    if wrong is not None:
+        raise InvalidInput(f"input {spec.name!r}: {wrong}")
     return shape
 
 

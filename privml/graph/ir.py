@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -156,6 +156,23 @@ def shape_of(node: fx.Node) -> tuple[int | None, ...]:
     if "shape" in node.meta:
         return node.meta["shape"]
     return tuple(size if isinstance(size, int) else None for size in tensor_of(node).shape)
+
+
+def sizes_text(shape: Sequence[int | None]) -> str:
+    """The sizes of an input, those that may vary as "any"."""
+    return f"({', '.join('any' if size is None else str(size) for size in shape)})"
+
+
+def has_sizes(shape: Sequence[int], wanted: Sequence[int | None]) -> bool:
+    """Whether a shape is the ``wanted`` one, where None is any size."""
+    return len(shape) == len(wanted) and all(w in (None, n) for w, n in zip(wanted, shape, strict=True))
+
+
+def misfit(shape: Sequence[int], wanted: Sequence[int | None]) -> str | None:
+    """Why an input of this shape cannot serve where ``wanted`` is; None if it can."""
+    if not has_sizes(shape, wanted):
+        return f"shape {tuple(shape)}, but the program expects {sizes_text(wanted)}"
+    return f"shape {tuple(shape)} has no elements; give at least one row" if 0 in shape else None
 
 
 def dtype_of(node: fx.Node) -> torch.dtype:

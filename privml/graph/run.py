@@ -24,7 +24,7 @@ from privml.encoding import as_given
 from privml.errors import InvalidInput, PrivmlError, ProgramsDiffer
 from privml.formats import Boolean, FixedPoint, Float, Format, Integer
 from privml.formats import node as current
-from privml.graph.ir import SYM_SIZE, dtype_of, placeholders, shape_of, tensor_of
+from privml.graph.ir import SYM_SIZE, dtype_of, has_sizes, misfit, placeholders, shape_of, tensor_of
 from privml.ops.values import constant, engine_of, like, ring_operand
 from privml.ops.words import reformatted
 from privml.sharing import reveal, share
@@ -261,14 +261,13 @@ def share_inputs(graph: fx.Graph, session: Session, values: Sequence[Any], owner
         tensor = given_to(node, value) if known else None
         shape = tuple(tensor.shape if known else value or ())
         wanted = shape_of(node)
-        fits = len(shape) == len(wanted) and all(w in (None, n) for w, n in zip(wanted, shape, strict=True))
-        if fits and 0 in shape and node.meta.get("held"):  # a state that begins with nothing
+        if 0 in shape and node.meta.get("held") and has_sizes(shape, wanted):  # a state that begins with nothing
             share = constant(0.0, shape, format_of(node), session.engine)
             shared.append(SecretTensor(share, format_of(node), SHARED, session, dtype_of(node)))
             continue
-        if not fits or 0 in shape:
-            text = ", ".join("any" if size is None else str(size) for size in wanted)
-            raise InvalidInput(f"input {node.name!r}: shape {shape}, but the program expects ({text})")
+        wrong = misfit(shape, wanted)
+        if wrong is not None:
+            raise InvalidInput(f"input {node.name!r}: {wrong}")
         try:
             secret = _share(node, tensor, shape, owner, session)
         except InvalidInput as error:

@@ -12,6 +12,7 @@ import torch
 from privml.encoding import encode_input
 from privml.errors import InvalidInput
 from privml.formats import Format, Integer
+from privml.graph.ir import misfit
 from privml.program import Program
 
 
@@ -38,13 +39,9 @@ def checked_input(value: object, shape: Sequence[int | None], number: Format, na
         raise InvalidInput(f"{name}: dtype {array.dtype} is not a real number type; pass float32 or integers")
     if isinstance(number, Integer) and array.dtype.kind == "f":
         raise InvalidInput(f"{name}: dtype {array.dtype}, but the program expects integers")
-    fits = len(array.shape) == len(shape)
-    fits = fits and all(want in (None, size) for want, size in zip(shape, array.shape, strict=False))
-    if fits and 0 in array.shape:
-        raise InvalidInput(f"{name}: shape {tuple(array.shape)} has no elements; give at least one row")
-    if not fits:
-        wanted = ", ".join("any" if size is None else str(size) for size in shape)
-        raise InvalidInput(f"{name}: shape {tuple(array.shape)}, but the program expects ({wanted})")
+    wrong = misfit(array.shape, shape)
+    if wrong is not None:
+        raise InvalidInput(f"{name}: {wrong}")
     if array.dtype.kind == "u":
         array = np.minimum(array.astype(np.uint64), np.uint64(2**63 - 1))  # out of range then too
     # torch knows no uint16 arithmetic and no big-endian; the wide types hold every such value exactly.

@@ -15,6 +15,7 @@ from privml.engines.base import Engine
 from privml.engines.correlations import Correlations
 from privml.engines.stores import Need
 from privml.errors import ConfigError, InvalidInput, ProtocolError
+from privml.graph.ir import misfit
 from privml.graph.state import State
 from privml.program import Program
 from privml.service.aborts import Aborts
@@ -387,8 +388,9 @@ def checked_shapes(
     for spec, shape in zip(specs, shapes, strict=True):
         if not isinstance(shape, list) or not all(type(n) is int and n > 0 for n in shape):
             raise InvalidInput(f"input {spec.name!r}: its shape is not a list of whole numbers above 0")
-        if len(shape) != len(spec.shape) or any(w not in (None, n) for w, n in zip(spec.shape, shape, strict=True)):
-            raise InvalidInput(f"input {spec.name!r}: shape {shape}, but the program expects {list(spec.shape)}")
+        wrong = misfit(shape, spec.shape)
+        if wrong is not None:
+            raise InvalidInput(f"input {spec.name!r}: {wrong}")
     limit.check(specs, shapes)
     complete = program.complete(shapes, state.length if state else 0)
     if program.state:

@@ -40,6 +40,22 @@ def test_an_array_and_a_secret_are_inputs_too(program):
         assert torch.equal(program(X.numpy()), program(privml.share(X, owner=1, format=program.inputs[0].format)))
 
 
+@pytest.mark.parametrize("engine", ["plain", "twopc"])
+def test_an_input_of_no_rows_or_of_other_sizes_is_named(program, engine):
+    with privml.local(program, engine=engine):
+        with pytest.raises(InvalidInput, match=r"shape \(0, 4\) has no elements; give at least one row"):
+            program(X[:0])
+        with pytest.raises(InvalidInput, match=r"shape \(3, 2\), but the program expects \(any, 4\)"):
+            program(X[:, :2])
+
+
+def test_ids_of_no_rows_are_named_before_the_client_looks_them_up():
+    ids = torch.randint(0, 23, (6, 5))
+    program = privml.convert(torch.nn.Sequential(torch.nn.Embedding(23, 3), torch.nn.Linear(3, 2)), calibration=ids)
+    with privml.local(program), pytest.raises(InvalidInput, match=r"shape \(0, 5\) has no elements"):
+        program(ids[:0])
+
+
 def test_several_outputs_are_a_tuple(module):
     class Two(torch.nn.Module):
         def forward(self, x):

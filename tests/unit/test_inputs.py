@@ -23,7 +23,8 @@ def test_accepted(value):
 
 @pytest.mark.parametrize("value, words", [
     (np.zeros((2, 4)), "shape (2, 4), but the program expects (any, 3)"),
-    (np.zeros(3), "shape (3,)"), (np.zeros((0, 3)), "shape (0, 3)"), (np.zeros((2, 3), complex), "dtype complex128"),
+    (np.zeros(3), "shape (3,)"), (np.zeros((0, 3)), "shape (0, 3) has no elements"),
+    (np.zeros((2, 3), complex), "dtype complex128"),
     (np.array([["a", "b", "c"]]), "not a real number type"), (np.array([[0, np.nan, 0]]), "(0, 1)"),
     (np.array([[0, 0, -np.inf]]), "(0, 2)"), (np.array([[0, 0, 0], [0, 2.0**19, 0]]), "(1, 1)"),
     (np.array([[0, 0, 2**64 - 1]], np.uint64), "(0, 2)"), (np.array([[2**20, 0, 0]]), "(0, 0)"),
