@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from privml.dispatch import implements
+from privml.errors import InvalidInput
 from privml.ops.values import is_secret
 from privml.tensor import SecretTensor
 
@@ -31,6 +32,8 @@ def nll_loss_forward(
     count = factor.sum()
     if reduction == 0:
         return picked, torch.zeros(())
+    if reduction == 1 and not count:
+        raise InvalidInput("mean of the losses of no rows: there are none, or all of them are ignored or have weight 0")
     summed = torch.sum(picked)
     return (summed / count if reduction == 1 else summed), count
 

@@ -30,6 +30,7 @@ ANSWERED = {
 }
 REFUSED = {
     "mean": (torch.mean, NONE, "mean of no numbers"),
+    "cross_entropy": (lambda x: F.cross_entropy(x, torch.zeros(0).long()), NONE, "mean of the losses of no rows"),
     "mse": (lambda x: F.mse_loss(x, x + 1), NONE, "mean of no numbers"),
     "variance": (lambda x: x.var(0), NONE, "variance of no numbers"),
     "variance_of_one": (lambda x: x.var(0), torch.rand(1, 3), "variance of 1 number"),
