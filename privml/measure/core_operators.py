@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from privml.engines.twopc.linear import Linear, byte_price, layout_price
+
 Action = Callable[[], Any]
 Params = Mapping[str, Any]
 
@@ -33,7 +35,8 @@ class Inputs:
 
 
 def prepare(name: str, core: Any, session: Any, rank: int, n: int, params: Params) -> Action:
-    """The call of operator ``name`` on ``n`` instances; raises KeyError for an unknown name."""
+    """The call of operator ``name`` on ``n`` instances; raises KeyError for an unknown name. ``params``: those of the
+    suite's row, and ``seconds_per_byte`` of the link, by which products by ciphertexts are planned as in the engine."""
     libraries = {"function": core.fixmath, "float_function": core.secfloat, "softmax": core}
     library = libraries.get(name, core.twopc)
     return OPERATORS[name](library, session, rank, Inputs(rank), n, params)
@@ -121,14 +124,14 @@ def wide_matmul(core: Any, session: Any, rank: int, inputs: Inputs, n: int, para
     that makes the keys."""
     sizes, bits = (params["batch"], params["rows"], params["inner"], params["columns"]), params["out_bits"]
     x, shared, keys = inputs.ring(bits, sizes[0] * sizes[1] * sizes[2]), (-1, bits, True), core.WideKeys()
-    count = sizes[0] * sizes[2] * sizes[3]
+    count, price = sizes[0] * sizes[2] * sizes[3], byte_price(_planned(params))
     if "bits" in params:
         form, y = _owned(params), inputs.ring(params["bits"], count) if rank == 0 else None
     else:
         form, y = shared, inputs.ring(bits, count)
 
     def multiply() -> np.ndarray:
-        return core.wide_matmul(session, keys, x, shared, y, form, sizes, bits)
+        return core.wide_matmul(session, keys, x, shared, y, form, sizes, bits, False, price)
 
     multiply()
     return multiply
@@ -194,11 +197,16 @@ def _image(params: Params) -> tuple[int, ...]:
 
 
 def _convolution(core: Any, params: Params) -> Any:
-    """With a kernel of 3 x 3 and padding of 1, over a link on which bytes count alone."""
+    """With a kernel of 3 x 3 and padding of 1."""
     outputs, groups, stride = params["outputs"], params.get("groups", 1), params.get("stride", 1)
     shapes = _image(params), (outputs, params["channels"] // groups, 3, 3)
     place = (stride, stride), (1, 1, 1, 1), (1, 1), groups
-    return core.Convolution(*shapes, *place, _owned(params), params["out_bits"]).over(1000)
+    return core.Convolution(*shapes, *place, _owned(params), params["out_bits"]).over(layout_price(_planned(params)))
+
+
+def _planned(params: Params) -> Linear:
+    """What plans of products by ciphertexts depend on, as the engine has it unless it is told otherwise."""
+    return Linear("auto", seconds_per_byte=params["seconds_per_byte"])
 
 
 def _kernel(inputs: Inputs, rank: int, params: Params) -> np.ndarray | None:

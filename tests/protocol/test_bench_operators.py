@@ -2,6 +2,9 @@
 """The suite of real-number functions: every row computes what it is named after, and its bytes fall with the bound. The
 suite of products by lattice ciphertexts: every row runs."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 from omegaconf import OmegaConf
@@ -10,6 +13,9 @@ from parties import run_both, succeed
 from privml import _core
 from privml.cli.bench import params_of
 from privml.cli.paths import config_directory
+from privml.engines.twopc.convolutions import Convolution
+from privml.engines.twopc.linear import Linear, byte_price
+from privml.engines.twopc.wide import WideProduct
 from privml.errors import ConfigError
 from privml.measure.core_operators import bound_of, bounded, prepare
 
@@ -91,10 +97,14 @@ def test_the_bound_is_a_setting_of_operators_that_have_one():
         params_of(OmegaConf.create({"bound": 2}), "mw", SUITE["mw"])
 
 
+# Of a link of 100 Mbit/s.
+WAN = {"seconds_per_byte": 8e-8}
+
+
 @pytest.mark.parametrize("name", PRODUCTS)
 def test_every_row_of_products_runs(name):
     row = PRODUCTS[name]
-    params = {key: min(value, SMALL.get(key, value)) for key, value in row["params"].items()}
+    params = {key: min(value, SMALL.get(key, value)) for key, value in row["params"].items()} | WAN
 
     def party(rank, channel):
         session = _core.TwoPartySession(channel, rank, "softspoken", 4)
@@ -104,3 +114,55 @@ def test_every_row_of_products_runs(name):
 
     alone = row["operator"] in ("lattice_transform", "lattice_encrypt")
     assert (sum(succeed(run_both(party))) == 0) == alone
+
+
+def sent_by(action: Callable[[object], object]) -> int:
+    """Bytes that party 0 of a meter sends and receives."""
+    meter = _core.TwoPartySession.meter(0, "ideal", 0, "semi_honest", 1, False, True)
+    run = action(meter)
+    before = meter.counters()["online"]
+    run()
+    after = meter.counters()["online"]
+    return sum(after[way] - before[way] for way in ("sent", "received"))
+
+
+def planned(name: str, seconds_per_byte: float) -> tuple[int, int]:
+    """Bytes of a row of products, and of the engine's plan of the same product."""
+    row, linear = PRODUCTS[name], Linear(mode="auto", seconds_per_byte=seconds_per_byte)
+    params = {**row["params"], "seconds_per_byte": seconds_per_byte}
+    bits, core = params["out_bits"], _core.twopc
+    shared, owned = (-1, bits, True), (0, params.get("bits"), True)
+
+    def wide(meter: object) -> Callable[[], object]:
+        sizes = tuple(params[key] for key in ("batch", "rows", "inner", "columns"))
+        x, y = (np.zeros((sizes[0], *sizes[i : i + 2]), np.int64) for i in (1, 2))
+        product = WideProduct(*sizes, bits, shared, owned if "bits" in params else shared, byte_price(linear))
+        formats = x, product.x_format, y, product.y_format
+        keys = core.WideKeys()
+        run = partial(core.wide_matmul, meter, keys, *formats, product.sizes, bits, False, product.byte_price)
+        run()
+        return run
+
+    def convolved(meter: object) -> Callable[[], object]:
+        inputs, outputs, size, groups = (params.get(key, 1) for key in ("channels", "outputs", "size", "groups"))
+        window = (params.get("stride", 1),) * 2, (1, 1), (1, 1), groups
+        kernel = outputs, inputs // groups, 3, 3
+        task = Convolution(1, (inputs, size, size), kernel, window, bits, 0, params["bits"], True).core(1, linear)
+        x, weights = np.zeros((1, inputs, size, size), np.int64), np.zeros(kernel, np.int64)
+        keys = core.PackingKeys(0, 1)
+        run = partial(core.lattice_convolve, meter, keys, task, x, shared, weights)
+        run()
+        return run
+
+    ours = sent_by(lambda meter: prepare(row["operator"], _core, meter, 0, 1, params))
+    return ours, sent_by(wide if row["operator"] == "wide_matmul" else convolved)
+
+
+@pytest.mark.parametrize("name", ["matmul_wide", "attention", "conv3x3", "conv3x3_stride2"])
+def test_products_are_planned_as_in_the_engine(name):
+    sent = set()
+    for seconds_per_byte in (0.0, 1e-6):
+        ours, engines = planned(name, seconds_per_byte)
+        assert ours == engines
+        sent.add(ours)
+    assert len(sent) == 2  # the link matters

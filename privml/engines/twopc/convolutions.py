@@ -33,6 +33,7 @@ from privml.engines.twopc.linear import (
     Wanted,
     by_transfers,
     computed,
+    layout_price,
     new_meter,
     predicted,
 )
@@ -86,14 +87,13 @@ class Convolution:
         return (-1, self.bits, True) if self.x_owner is None else (self.x_owner, self.x_bits, self.x_signed)
 
     def core(self, images: int, linear: Linear) -> Any:
-        """As the core knows it, of so many images, over the link; with linear=lattice bytes count alone."""
-        price = 1000 if linear.mode == "lattice" else round(linear.seconds_per_byte * 1e9)
+        """As the core knows it, of so many images, with the layout for this link."""
         stride, (top, left), dilation, groups = self.window
         kernel = self.owner, self.weight_bits, self.weight_signed
         shapes = (images, *self.x_shape), self.w_shape
         return _core.twopc.Convolution(
             *shapes, stride, (top, top, left, left), dilation, groups, kernel, self.bits
-        ).over(price)
+        ).over(layout_price(linear))
 
 
 def convolution_of(x: Operand, w: Operand, window: Window, out_bits: int) -> Convolution:

@@ -232,6 +232,11 @@ def byte_price(linear: Linear) -> int | None:
     return None if linear.mode == "lattice" else round(1e9 * (linear.seconds_per_byte + _BYTE_OF_UPLOADS))
 
 
+def layout_price(linear: Linear) -> int:
+    """Nanoseconds of work that a byte is worth where convolutions by ciphertexts take their layout."""
+    return 1000 if linear.mode == "lattice" else round(1e9 * linear.seconds_per_byte)
+
+
 def computed(choice: tuple[Form, Predicted]) -> Form:
     """The form, with its computing."""
     form, predicted = choice
