@@ -112,8 +112,10 @@ struct SwitchingSet {
   constexpr int digits_in_all() const { return digits * kept_levels(); }
 };
 // Fewer digits are of use in narrower rings, more levels for products of few rows, fewer keys where
-// bytes count more than time, and more where time counts more.
-inline constexpr std::array<SwitchingSet, 11> kSwitchingSets{{{5, 0b10000, 8, 8},
+// bytes count more than time, and more where time counts more. Keys of all levels make it cheap to
+// pack few outputs, as those of large images. Digits of 13 bits are the longest that sums of
+// transform.h are exact for.
+inline constexpr std::array<SwitchingSet, 13> kSwitchingSets{{{5, 0b10000, 8, 8},
                                                               {5, 0b10100, 8, 8},
                                                               {7, 0b1010100, 8, 8},
                                                               {5, 0b10000, 11, 5},
@@ -123,7 +125,9 @@ inline constexpr std::array<SwitchingSet, 11> kSwitchingSets{{{5, 0b10000, 8, 8}
                                                               {5, 0b10100, 11, 4},
                                                               {7, 0b1010100, 11, 4},
                                                               {7, 0b1111100, 11, 5},
-                                                              {7, 0b1111100, 11, 4}}};
+                                                              {7, 0b1111100, 11, 4},
+                                                              {7, 0b1111111, 13, 4},
+                                                              {7, 0b1111111, 11, 5}}};
 
 struct PackedChoice {
   ColumnChoice columns;

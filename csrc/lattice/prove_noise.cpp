@@ -42,7 +42,7 @@ int main() {
       measure_columns(choice, bounds, 96, seed, noise);
     holds = report("columns", bounds, choice, noise) && holds;
   }
-  for (const size_t number : {1, 4, 7}) {
+  for (const size_t number : {1, 4, 7, 11}) {
     const SwitchingSet& set = kSwitchingSets[number];
     ProductBounds bounds{128, largest_weight(8, true), 54};
     while (!choose_packed(bounds, set.levels, set)) --bounds.ring_bits;

@@ -63,7 +63,8 @@ class NegacyclicRing {
   void add_product(const Transformed& a, const Transformed& b, WordsOutput out) const;
   // out += the sum of a[i] * b[i], whose true coefficients must be below 2^94: which those of
   // uniform words of 72 bits and eight times bytes, or five times numbers of 11 bits, are, but with
-  // probability 2^-1000.
+  // probability 2^-1000, and those of such words and four times numbers of 13 bits but with 2^-180
+  // (Hoeffding).
   void add_products(std::span<const Transformed> a, std::span<const Transformed> b,
                     WordsOutput out) const;
 

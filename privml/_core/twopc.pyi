@@ -613,4 +613,4 @@ def zero_extend(
     session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int, to_bits: int
 ) -> numpy.typing.NDArray[numpy.int64]: ...
 
-switching_sets: int = 11
+switching_sets: int = 13

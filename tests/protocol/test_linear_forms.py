@@ -324,8 +324,12 @@ def test_small_products_stay_with_transfers_and_large_ones_do_not():
     for link in (LAN, LOOPBACK):
         assert chosen(product(1, 4, 6), link).name == TRANSFERS
         assert chosen(product(4096, 64, 64), link).name == LATTICE
-    assert chosen(product(128, 768, 768), LAN).name == PACKED
-    assert chosen(product(128, 768, 768), LOOPBACK).name == LATTICE, "halves are cheap, and packing takes time"
+    gaps, slow = [], Linear("auto", delay=0.04, seconds_per_byte=8e-8)
+    for link in (slow, LOOPBACK):
+        form = chosen(product(128, 768, 768), link)
+        assert form.name == PACKED
+        gaps.append(_core.twopc.lattice_packed_choice((128, 768, 768), 12, True, 44, form.keys)["gap"])
+    assert gaps[0] > gaps[1], "packing takes time"
 
 
 SHAPES = [(1, 30, 10), (1, 400, 120), (64, 64, 16), (576, 25, 6), (4096, 16, 4), (5000, 16, 4)]
