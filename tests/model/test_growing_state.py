@@ -167,3 +167,16 @@ def test_an_output_that_rewrites_the_state_is_refused():
     data = torch.randn(4, WIDTH), torch.zeros(4, 0, WIDTH)
     with pytest.raises(InvalidInput, match="neither what a call appends"):
         privml.convert(Scaled(), calibration=data, state={"kept": ("cache", 1, 1, 9)})
+
+
+def test_state_is_kept_in_the_ring_of_its_products():
+    """Products then extend nothing of what earlier calls have appended."""
+    x, empty = torch.randn(24, WIDTH, generator=torch.Generator().manual_seed(2)), torch.zeros(24, 0, 2 * WIDTH)
+    state = {"kept": ("cache", 1, 1, MOST)}
+    narrow = {"scale": 12, "weight_bits": 6, "tolerance": 0.1}
+    program = privml.convert(Attending().eval(), calibration=(x, empty), state=state, numerics=narrow)
+    (kept,) = (node for node in program.graph.nodes if node.op == "placeholder" and node.name == "cache")
+    products = [node for node in program.graph.nodes if "bmm" in str(node.target)]
+    assert len(products) == 2
+    for product in products:
+        assert product.args[1].meta["format"].bits == kept.meta["format"].bits >= product.meta["working"].bits

@@ -242,6 +242,27 @@ def test_attention_keeps_no_factor(heads):
     torch.testing.assert_close(run(graph, x)[0], Itself()(x))
 
 
+class Remembering(nn.Module):
+    """Scores of queries and keys, each times a number; some keys are those of earlier calls."""
+
+    def __init__(self):
+        super().__init__()
+        self.queries, self.keys = nn.Linear(4, 6), nn.Linear(4, 6)
+
+    def forward(self, x, cache):
+        queries, keys = self.queries(x), torch.cat([cache, self.keys(x)], 1)
+        return (queries * 0.35) @ (keys * 0.35).transpose(1, 2)
+
+
+def test_queries_take_the_factor_of_keys_that_come_in():
+    module, x, cache = Remembering(), torch.randn(2, 3, 4), torch.randn(2, 5, 6)
+    graph = verify(fold_factors(export(module, (x, cache))))
+    multiplied = [node for node in calls(graph.graph) if node.target in (aten.mul.Scalar, aten.mul.Tensor)]
+    assert [node.args[1] for node in multiplied] == [0.1225]
+    assert multiplied[0].args[0].target is aten.linear.default
+    torch.testing.assert_close(run(graph, x, cache)[0], module(x, cache))
+
+
 class Biased(nn.Module):
     def __init__(self):
         super().__init__()

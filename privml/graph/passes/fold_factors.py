@@ -2,13 +2,14 @@
 """A product with a number disappears into the weights of the linear map before it.
 
 Attention as torch takes it apart multiplies queries and keys each by the fourth root of their size. Both are rows of
-one map, or of two; their weights and biases take the factor, before they are rounded.
+one map, or of two; their weights and biases take the factor, before they are rounded. Keys of earlier steps, which are
+state, come from no map: then the queries are multiplied by both numbers, for there are fewer of them.
 """
 
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import fx
@@ -16,7 +17,7 @@ from torch import fx
 from privml.graph.ir import ARITHMETIC, SYM_SIZE, attribute, calls, tensor_of
 from privml.graph.passes.input_masks import MARK
 from privml.graph.passes.kinds import is_float, is_secret
-from privml.graph.passes.merge_factors import BY_NUMBER, VIEWS
+from privml.graph.passes.merge_factors import BY_NUMBER, PRODUCTS, VIEWS, factor_before, merge
 from privml.graph.passes.merge_products import Product, weight_product
 from privml.graph.passes.rewriting import new_weight, tidy
 
@@ -35,15 +36,52 @@ _REARRANGED = VIEWS | {
 def fold_factors(module: fx.GraphModule) -> fx.GraphModule:
     """(W x + b) * factor = (factor W) x + factor b, also of some rows of W. Maps whose weights other nodes read, and
     rows that are read without the factor too, stay as they are. Changes and returns ``module``."""
+    for node in calls(module.graph):
+        if node.target in PRODUCTS:
+            _merge_apart(module, node)
     for node in list(calls(module.graph)):
-        factor = _factor_of(node)
-        source = None if factor is None else _source_of(node)
-        product = None if source is None else weight_product(source)
-        rows = None if product is None else _rows_of(node, source)
-        if rows is not None and len(_users(module, product)) == 1:
-            _scale_rows(module, source, product, rows, factor)
+        found = _map_of(module, node)
+        if found is not None:
+            _scale_rows(module, found)
             node.replace_all_uses_with(node.args[0])
     return tidy(module)
+
+
+def _merge_apart(module: fx.GraphModule, product: fx.Node) -> None:
+    """If one operand of a matrix product holds values of earlier steps, and the other comes from a map, this one takes
+    the factors of both."""
+    first, second = (factor_before(operand, product) for operand in product.args[:2])
+    if first is None or second is None or first is second:
+        return
+    for ours, others in ((first, second), (second, first)):
+        if _is_joined(others) and _map_of(module, ours) is not None:
+            return merge(ours, others)
+
+
+def _is_joined(node: fx.Node) -> bool:
+    """Whether a factor's operand is a view of what comes in and of what is appended to it."""
+    value = _source_of(node)
+    parts = value.args[0] if value is not None and value.target is aten.cat.default else ()
+    return any(part.op == "placeholder" for part in parts)
+
+
+class _Map(NamedTuple):
+    """A linear map of which some rows are multiplied by a number."""
+
+    source: fx.Node
+    product: Product
+    rows: torch.Tensor
+    factor: float
+
+
+def _map_of(module: fx.GraphModule, node: fx.Node) -> _Map | None:
+    """The map whose weights can take the number that ``node`` multiplies by."""
+    factor = _factor_of(node)
+    source = None if factor is None else _source_of(node)
+    product = None if source is None else weight_product(source)
+    rows = None if product is None else _rows_of(node, source)
+    fits = rows is not None and len(_users(module, product)) == 1
+    return _Map(source, product, rows, factor) if fits else None
 
 
 def _factor_of(node: fx.Node) -> float | None:
@@ -117,15 +155,16 @@ def _number(node: fx.Node) -> int:
     raise ValueError(f"{node.name} is no size")
 
 
-def _scale_rows(module: fx.GraphModule, source: fx.Node, product: Product, rows: torch.Tensor, factor: float) -> None:
-    """Puts weights in the place of those of ``source`` that are ``factor`` times as large in some rows."""
+def _scale_rows(module: fx.GraphModule, found: _Map) -> None:
+    """Puts weights in the place of those of a map that are ``factor`` times as large in some rows."""
+    product = found.product
     front = next(iter(module.graph.nodes))
     for name in (product.weight, product.bias):
         if name is None:
             continue
         known = attribute(module, name).detach()
         gain = torch.ones(known.shape[-1 if product.transposed or known.dim() == 1 else 0], dtype=torch.float64)
-        gain[rows] = factor
+        gain[found.rows] = found.factor
         gain = gain if product.transposed or known.dim() == 1 else gain.unsqueeze(1)
         scaled = new_weight(module, front, f"{name}_folded", (known.double() * gain).to(known.dtype))
         for node in [n for n in module.graph.nodes if n.op == "get_attr" and n.target == name]:

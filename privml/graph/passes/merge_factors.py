@@ -17,7 +17,7 @@ from privml.graph.passes.rewriting import tidy
 
 aten = torch.ops.aten
 
-_PRODUCTS = (aten.bmm.default, aten.mm.default)
+PRODUCTS = (aten.bmm.default, aten.mm.default)
 BY_NUMBER = (aten.mul.Scalar, aten.mul.Tensor)
 VIEWS = {
     aten.reshape.default, aten.view.default, aten.permute.default, aten.transpose.int, aten.t.default,
@@ -28,12 +28,17 @@ VIEWS = {
 def merge_factors(module: fx.GraphModule) -> fx.GraphModule:
     """One product with a number, and its rounding, less for each matrix product. Changes and returns ``module``."""
     for node in calls(module.graph):
-        if node.target in _PRODUCTS:
-            first, second = (_factor_before(operand, node) for operand in node.args[:2])
+        if node.target in PRODUCTS:
+            first, second = (factor_before(operand, node) for operand in node.args[:2])
             if first is not None and second is not None and first is not second:
-                first.update_arg(1, _product(first.args[1], second.args[1]))
-                second.replace_all_uses_with(second.args[0])
+                merge(first, second)
     return tidy(module)
+
+
+def merge(kept: fx.Node, dropped: fx.Node) -> None:
+    """Multiplies one operand of a matrix product by the numbers of both."""
+    kept.update_arg(1, _product(kept.args[1], dropped.args[1]))
+    dropped.replace_all_uses_with(dropped.args[0])
 
 
 def _product(first: float, second: float) -> float:
@@ -41,7 +46,7 @@ def _product(first: float, second: float) -> float:
     return float(f"{first * second:.15g}")
 
 
-def _factor_before(value: fx.Node, user: fx.Node) -> fx.Node | None:
+def factor_before(value: fx.Node, user: fx.Node) -> fx.Node | None:
     """The product with a number behind an operand, looking through views, that nothing else uses."""
     while list(value.users) == [user] and value.op == "call_function" and is_secret(value) and is_float(value):
         if value.meta.get(MARK):

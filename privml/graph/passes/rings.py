@@ -210,6 +210,19 @@ def _settle(rings: Rings, plan: Scales, full: int, narrow: bool) -> None:
     if not narrow:
         return
     consumers = _consumers(rings, plan)
+    grows = any(node.meta.get("grows") for node in plan.scale)
+    for _ in range(2 if grows else 1):  # again for products that have become wider
+        _keep_for_products(rings, plan, consumers)
+        _fit_products(rings, plan, consumers)
+    for node, kind in plan.kinds.items():
+        root = rings.find(("out", node))
+        if kind is Kind.FUNCTION and node in plan.scale and root != rings.find(FULL):
+            # The last step of a function gives a larger ring for little, where a product would have to compare.
+            products = [user for user in consumers.get(root, ()) if user.target is not aten.mul.Tensor]
+            rings.bits[root] = max([rings.bits[root], *(rings.of(("in", user)) for user in products)])
+
+
+def _fit_products(rings: Rings, plan: Scales, consumers: dict[Key, list[fx.Node]]) -> None:
     for node, kind in plan.kinds.items():
         if node not in plan.scale:
             continue
@@ -220,12 +233,6 @@ def _settle(rings: Rings, plan: Scales, full: int, narrow: bool) -> None:
             if operand in plan.kinds and weight_of(operand) is None:
                 inside = rings.find(("in", node))
                 rings.bits[inside] = max(rings.bits[inside], rings.of(("out", operand)))
-    for node, kind in plan.kinds.items():
-        root = rings.find(("out", node))
-        if kind is Kind.FUNCTION and node in plan.scale and root != rings.find(FULL):
-            # The last step of a function gives a larger ring for little, where a product would have to compare.
-            products = [user for user in consumers.get(root, ()) if user.target is not aten.mul.Tensor]
-            rings.bits[root] = max([rings.bits[root], *(rings.of(("in", user)) for user in products)])
 
 
 def _consumers(rings: Rings, plan: Scales) -> dict[Key, list[fx.Node]]:
@@ -241,6 +248,20 @@ def _consumers(rings: Rings, plan: Scales) -> dict[Key, list[fx.Node]]:
                     if node.target is not aten.mul.Tensor or root not in read:
                         result.setdefault(root, []).append(node)
     return result
+
+
+def _keep_for_products(rings: Rings, plan: Scales, consumers: dict[Key, list[fx.Node]]) -> None:
+    """State that grows is kept in the ring of the products that read all of it in every call, and what is appended to
+    it is computed there."""
+    for node in plan.scale:
+        root = rings.find(("out", node))
+        if node.op == "placeholder" and node.meta.get("grows") and root != rings.find(FULL):
+            products = [user for user in consumers.get(root, ()) if user.target is not aten.mul.Tensor]
+            rings.bits[root] = max([rings.bits[root], *(rings.of(("in", user)) for user in products)])
+            for source, kind in plan.kinds.items():
+                inside = rings.find(("in", source))
+                if kind is Kind.PRODUCT and source in plan.scale and rings.find(("out", source)) == root:
+                    rings.bits[inside] = max(rings.bits[inside], rings.bits[root])
 
 
 def _fit_to_consumers(rings: Rings, plan: Scales, node: fx.Node, consumers: dict[Key, list[fx.Node]]) -> None:
