@@ -28,7 +28,6 @@ from privml.graph.declared import (
 )
 from privml.graph.export import evaluating, export
 from privml.graph.generation import SCORES, decoder, sizes
-from privml.graph.ir import placeholders
 from privml.graph.passes import (
     blend,
     bound_masks,
@@ -213,8 +212,6 @@ def convert(
                 with torch.no_grad():
                     calls = sessions(graph_module, begun, declared, chosen.steps)
     graph_module, client, lookups = embed(fold_public(verify(graph_module, after="export")), chosen.token_ids)
-    for node, each in zip(reversed(placeholders(graph_module.graph)), reversed(declared), strict=False):
-        node.meta["grows"] = each.grows is not None
     if client is not None:
         count = len(tensors) - len(declared)
         tensors, *others = ([*client(*each[:count]), *each[count:]] for each in (tensors, *others))

@@ -190,23 +190,25 @@ template <int width>
   }
 }
 
-// Of the values of an array those groups of eight that leave room; returns how many these are.
-template <int width>
-i64 pack_groups(const u64* values, i64 count, u8* out) {
+// work(value, byte) at the groups of eight values of an array that leave room; returns how many
+// values these hold.
+template <class Work>
+[[gnu::always_inline]] inline i64 in_groups(i64 count, int width, const Work& work) {
   const i64 total = packed_bytes(count, width);
   i64 i = 0;
-  for (i64 at = 0; i + 8 <= count && at + width + 8 <= total; i += 8, at += width)
-    pack_eight<width>(values + i, out + at);
+  for (i64 at = 0; i + 8 <= count && at + width + 8 <= total; i += 8, at += width) work(i, at);
   return i;
 }
 
 template <int width>
+i64 pack_groups(const u64* values, i64 count, u8* out) {
+  return in_groups(count, width, [&](i64 i, i64 at) { pack_eight<width>(values + i, out + at); });
+}
+
+template <int width>
 i64 unpack_groups(const u8* bytes, i64 count, u64* values) {
-  const i64 total = packed_bytes(count, width);
-  i64 i = 0;
-  for (i64 at = 0; i + 8 <= count && at + width + 8 <= total; i += 8, at += width)
-    unpack_eight<width>(bytes + at, values + i);
-  return i;
+  return in_groups(count, width,
+                   [&](i64 i, i64 at) { unpack_eight<width>(bytes + at, values + i); });
 }
 
 struct Groups {

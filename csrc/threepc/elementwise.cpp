@@ -92,15 +92,10 @@ struct Chunk {
 template <class Work>
 void in_chunks(i64 count, int bits, int threads, const Work& work) {
   check(0, bits, threads);
-  const auto one = [&](i64 index) {
-    const i64 first = index * kChunk;
-    work(Chunk{first, std::min(kChunk, count - first), packed_bytes(first, bits)});
-  };
-  const i64 chunks = ceil_div(count, kChunk);
-  in_parallel(chunks, 1, static_cast<int>(std::min<i64>(threads, count / kLeast)),
-              [&](i64 begin, i64 number) {
-                for (i64 index = begin; index < begin + number; ++index) one(index);
-              });
+  divide(ceil_div(count, kChunk), kChunk, threads, [&](i64 begin, i64 end) {
+    for (i64 first = begin * kChunk; first < std::min(count, end * kChunk); first += kChunk)
+      work(Chunk{first, std::min(kChunk, count - first), packed_bytes(first, bits)});
+  });
 }
 
 // The key's words that belong to a chunk; if there are values, they are taken away from those.

@@ -124,7 +124,7 @@ def state_last(
             added = _added(node, results[place], each.grows)
             results = (*results[:place], added, *results[place + 1 :])
         _check(each, node, results[place], nodes)
-        node.meta["held"] = True
+        node.meta.update(held=True, grows=each.grows is not None)
         chosen.append(node)
         taken.append(place)
     if len(chosen) == len(nodes) or len(taken) == len(results):

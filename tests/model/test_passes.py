@@ -378,8 +378,8 @@ def test_chosen_formats_are_those_that_arise(module, x, narrow):
 
 
 def test_truncation_waits_for_pooling_and_relu():
-    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)).eval()
     torch.manual_seed(0)
+    module = nn.Sequential(nn.Conv2d(1, 2, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(18, 3)).eval()
     x = torch.rand(16, 1, 8, 8)
     graph, _ = choose_formats(prepared(module, x), (x,), Precision(scale=8, weight_bits=10))
     found = {str(n.target).split(".")[1]: n.meta["format"] for n in calls(graph.graph) if n.meta["secret"]}

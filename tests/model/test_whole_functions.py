@@ -70,9 +70,7 @@ def test_a_formula_is_one_operator(form):
 @pytest.mark.parametrize("form", OTHERS)
 def test_other_formulas_stay(form):
     _, _, program = converted(OTHERS[form])
-    assert not {"gelu", "silu"} & set(operators(program)) or form == "twice"
-    if form == "twice":
-        assert operators(program).count("silu") <= 1 and len(operators(program)) > 2
+    assert not {"gelu", "silu"} & set(operators(program))
 
 
 def test_a_step_that_something_else_uses_stays():

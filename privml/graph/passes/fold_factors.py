@@ -68,7 +68,6 @@ def _is_joined(node: fx.Node) -> bool:
 class _Map(NamedTuple):
     """A linear map of which some rows are multiplied by a number."""
 
-    source: fx.Node
     product: Product
     rows: torch.Tensor
     factor: float
@@ -81,7 +80,7 @@ def _map_of(module: fx.GraphModule, node: fx.Node) -> _Map | None:
     product = None if source is None else weight_product(source)
     rows = None if product is None else _rows_of(node, source)
     fits = rows is not None and len(_users(module, product)) == 1
-    return _Map(source, product, rows, factor) if fits else None
+    return _Map(product, rows, factor) if fits else None
 
 
 def _factor_of(node: fx.Node) -> float | None:

@@ -218,8 +218,13 @@ def _settle(rings: Rings, plan: Scales, full: int, narrow: bool) -> None:
         root = rings.find(("out", node))
         if kind is Kind.FUNCTION and node in plan.scale and root != rings.find(FULL):
             # The last step of a function gives a larger ring for little, where a product would have to compare.
-            products = [user for user in consumers.get(root, ()) if user.target is not aten.mul.Tensor]
-            rings.bits[root] = max([rings.bits[root], *(rings.of(("in", user)) for user in products)])
+            _meet_products(rings, root, consumers)
+
+
+def _meet_products(rings: Rings, root: Key, consumers: dict[Key, list[fx.Node]]) -> None:
+    """Widens a group to the ring of the matrix products that read it."""
+    products = [user for user in consumers.get(root, ()) if user.target is not aten.mul.Tensor]
+    rings.bits[root] = max([rings.bits[root], *(rings.of(("in", user)) for user in products)])
 
 
 def _fit_products(rings: Rings, plan: Scales, consumers: dict[Key, list[fx.Node]]) -> None:
@@ -253,15 +258,13 @@ def _consumers(rings: Rings, plan: Scales) -> dict[Key, list[fx.Node]]:
 def _keep_for_products(rings: Rings, plan: Scales, consumers: dict[Key, list[fx.Node]]) -> None:
     """State that grows is kept in the ring of the products that read all of it in every call, and what is appended to
     it is computed there."""
-    for node in plan.scale:
-        root = rings.find(("out", node))
-        if node.op == "placeholder" and node.meta.get("grows") and root != rings.find(FULL):
-            products = [user for user in consumers.get(root, ()) if user.target is not aten.mul.Tensor]
-            rings.bits[root] = max([rings.bits[root], *(rings.of(("in", user)) for user in products)])
-            for source, kind in plan.kinds.items():
-                inside = rings.find(("in", source))
-                if kind is Kind.PRODUCT and source in plan.scale and rings.find(("out", source)) == root:
-                    rings.bits[inside] = max(rings.bits[inside], rings.bits[root])
+    kept = {rings.find(("out", node)) for node in plan.scale if node.meta.get("grows")} - {rings.find(FULL)}
+    for root in kept:
+        _meet_products(rings, root, consumers)
+    for node, kind in plan.kinds.items():
+        root, inside = rings.find(("out", node)), rings.find(("in", node))
+        if kind is Kind.PRODUCT and node in plan.scale and root in kept:
+            rings.bits[inside] = max(rings.bits[inside], rings.bits[root])
 
 
 def _fit_to_consumers(rings: Rings, plan: Scales, node: fx.Node, consumers: dict[Key, list[fx.Node]]) -> None:

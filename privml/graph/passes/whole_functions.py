@@ -71,7 +71,7 @@ def whole_functions(module: fx.GraphModule) -> fx.GraphModule:
         if node in gone or node.target not in _ENDS or not is_secret(node) or not is_float(node):
             continue
         for x, steps in _formulas(module, node, order):
-            whole = _recognized(module, node, x, steps) if _BENDS & {step.target for step in steps} else None
+            whole = _recognized(module, x, steps)
             if whole is not None:
                 _replace(node, x, whole)
                 gone.update(steps)
@@ -113,14 +113,16 @@ def _number(module: fx.GraphModule, node: fx.Node) -> float | None:
     return float(attribute(module, node.target).detach())
 
 
-def _recognized(module: fx.GraphModule, end: fx.Node, x: fx.Node, steps: list[fx.Node]) -> _Whole | None:
+def _recognized(module: fx.GraphModule, x: fx.Node, steps: list[fx.Node]) -> _Whole | None:
+    if not _BENDS & {step.target for step in steps}:
+        return None
     values: dict[fx.Node, Any] = {x: _PLACES}
     for step in steps:
         args, kwargs = fx.map_arg(
             (step.args, step.kwargs), lambda node: values[node] if node in values else _number(module, node)
         )
         values[step] = step.target(*args, **kwargs)
-    found = values[end]
+    found = values[steps[-1]]
     for whole in _WHOLE:
         if torch.allclose(found, whole.value(_PLACES), rtol=0.0, atol=_TOLERANCE):
             return whole
