@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``python benchmarks/generation.py [--engines threepc,twopc] [--prompt 64] [--count 8] [--layers 12] [--out FILE]``
+"""``python benchmarks/generation.py [--engines threepc,twopc] [--prompt 64] [--count 8] [--layers 12]
+[--ot softspoken] [--linear auto] [--out FILE]``
 
 Greedy decoding with GPT-2 of full width and vocabulary and random weights, between processes on this machine: a prompt,
 then one id after another, which only the client learns; it looks up the embeddings of its ids by itself. One JSON line
@@ -40,6 +41,8 @@ def main() -> None:
     parser.add_argument("--prompt", type=int, default=64)
     parser.add_argument("--count", type=int, default=8)
     parser.add_argument("--layers", type=int, default=12)
+    parser.add_argument("--ot", default="softspoken", help="what engine twopc's correlations are made by")
+    parser.add_argument("--linear", default="auto", help="how engine twopc makes products with weights")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "results" / "generation.jsonl")
     given = parser.parse_args()
     torch.manual_seed(0)
@@ -58,16 +61,20 @@ def main() -> None:
     with scratch_folder() as folder:
         program.save(folder)
         for engine in given.engines.split(","):
-            record = {**common, "engine": engine, **decoded(program, folder, prompt, expected, engine)}
+            own = {"ot": given.ot, "linear": given.linear} if engine == "twopc" else {}
+            # A party may compute for long before the other hears of it.
+            spec = privml.SessionSpec.of(engine=engine, deadline=600.0, **own)
+            record = {**common, "engine": engine, **own, **decoded(program, folder, prompt, expected, spec)}
             with given.out.open("a") as file:
                 file.write(json.dumps(record) + "\n")
             print(json.dumps({key: value for key, value in record.items() if key != "machine"}), flush=True)
 
 
-def decoded(program: Any, folder: Path, prompt: torch.Tensor, expected: list[int], engine: str) -> dict[str, Any]:
+def decoded(
+    program: Any, folder: Path, prompt: torch.Tensor, expected: list[int], spec: privml.SessionSpec
+) -> dict[str, Any]:
     """What the steps of one text took, and its ids."""
-    # A party may compute for long before the other hears of it.
-    spec, steps, ids = privml.SessionSpec.of(engine=engine, deadline=600.0), [], prompt
+    steps, ids = [], prompt
     torch.set_num_threads(spec.threads)  # here and at the others: they share this machine
     with parties(folder, spec, len(expected)) as (place, peaks):
         with privml.Client(program, place, spec) as client, client.session() as session:

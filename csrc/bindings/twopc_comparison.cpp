@@ -14,6 +14,7 @@
 #include "twopc/width/division.h"
 #include "twopc/width/extension.h"
 #include "twopc/width/signed_wrap.h"
+#include "twopc/width/truncate_by_sign.h"
 #include "twopc/width/truncation.h"
 
 namespace privml::bindings {
@@ -71,6 +72,10 @@ void define_widths(py::module_& m) {
   shift("truncate_nonnegative", &twopc::truncate_nonnegative, &twopc::cost_truncate_nonnegative);
   shift("round_nonnegative", &twopc::round_nonnegative, &twopc::cost_truncate_nonnegative);
   shift("truncate_reduce", &twopc::truncate_reduce, &twopc::cost_truncate_reduce);
+  m.def("truncate_rectified",
+        unary<u64, u64, int, int, int>(&twopc::truncate_rectified, &twopc::cost_truncate_rectified),
+        "session"_a, "x"_a, "bits"_a, "shift"_a, "out_bits"_a,
+        "floor(max(x, 0) / 2^shift) in Z_2^out_bits");
   const auto extend = [&m](const char* name, auto protocol, auto cost) {
     m.def(name, unary<u64, u64, int, int>(protocol, cost), "session"_a, "x"_a, "bits"_a,
           "to_bits"_a);

@@ -31,7 +31,7 @@
 #include "twopc/width/extension.h"
 #include "twopc/width/known_msb.h"
 #include "twopc/width/split.h"
-#include "twopc/width/truncate_if_negative.h"
+#include "twopc/width/truncate_by_sign.h"
 #include "twopc/width/truncation.h"
 
 namespace privml::twopc {
@@ -150,6 +150,8 @@ TEST(WireTrace, OverASlowLink) {
   EXPECT_EQ(
       slow([](auto& p, auto& x, auto& r) { truncate_if_negative(p, {kWidth, 12, 9, 4}, x, x, r); }),
       "72bb802837e57f40");
+  EXPECT_EQ(slow([](auto& p, auto& x, auto& r) { truncate_rectified(p, x, kWidth, 12, 20, r); }),
+            "1e03d3b295e7c02b");
   EXPECT_EQ(slow([](auto& p, auto& x, auto&) {
               Bits one_hot(kCount * kWidth);
               most_significant_nonzero_bit(p, x, kWidth, one_hot);

@@ -68,6 +68,7 @@ __all__: list[str] = [
     "truncate_arithmetic",
     "truncate_bounded",
     "truncate_nonnegative",
+    "truncate_rectified",
     "truncate_reduce",
     "wide_matmul",
     "wide_plan",
@@ -576,6 +577,13 @@ def truncate_bounded(
 def truncate_nonnegative(
     session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int, shift: int
 ) -> numpy.typing.NDArray[numpy.int64]: ...
+def truncate_rectified(
+    session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int, shift: int, out_bits: int
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    floor(max(x, 0) / 2^shift) in Z_2^out_bits
+    """
+
 def truncate_reduce(
     session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int, shift: int
 ) -> numpy.typing.NDArray[numpy.int64]: ...

@@ -346,6 +346,17 @@ class Engine(abc.ABC):
         positive = self.logical_not(self.less_than_zero(a, bits))
         return self.select(positive, a, bits), positive
 
+    def rectified_quotient(self, a: Share, bits: int, shift: int, out_bits: int) -> Share:
+        """floor(max(a, 0) / 2^shift) in Z_2^out_bits, 1 <= shift < bits; larger results lose their high bits."""
+        positive = self.relu(a, bits)[0]
+        if out_bits <= bits - shift:
+            return self.reduce(self.truncate_reduce(positive, bits, shift), bits - shift, out_bits)
+        known = Promise(nonnegative=True)
+        quotient = self.truncate(positive, bits, shift, known)
+        if out_bits < bits:
+            return self.reduce(quotient, bits, out_bits)
+        return self.extend(quotient, bits, out_bits, True, known)
+
     def maximum(self, a: Share, b: Share, bits: int) -> Share:
         """Elementwise maximum; |a|, |b| < 2^(bits - 2)."""
         return self.add(b, self.relu(self.subtract(a, b, bits), bits)[0], bits)

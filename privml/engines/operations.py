@@ -119,6 +119,7 @@ OPERATIONS: dict[str, Operation] = {
     "assert_zero": Operation(joining=None),
     # maxima and functions
     "relu": Operation(results=((0, 0), (0, 0)), composed=True),
+    "rectified_quotient": _ZERO,
     "maximum": Operation(composed=True),
     "max_last": Operation(back=1, results=((0, 0), (0, 1)), composed=True),
     "argmax_last": Operation(back=1, composed=True, at_zero=AtZero.ZERO),

@@ -11,8 +11,9 @@ import torch
 from privml.context import keeps_byproducts
 from privml.dispatch import implements
 from privml.engines.base import Share
+from privml.formats import FixedPoint, current_node
 from privml.ops.linear import divide_public, scale_public, sub
-from privml.ops.maximum import maximum_public, minimum_public, rectify
+from privml.ops.maximum import maximum_public, minimum_public, rectified_in, rectify
 from privml.ops.product import select
 from privml.ops.ring_formats import rectified
 from privml.ops.values import BOOLEAN, engine_of, finish, is_secret, like, result_dtype, ring_value
@@ -37,6 +38,11 @@ def relu(x: SecretTensor) -> SecretTensor:
         if keeps_byproducts(x):
             result.aux = SignBit(engine.public(torch.ones(x.shape, dtype=torch.uint8), 1))
         return result
+    output = current_node().output
+    if isinstance(output, FixedPoint) and isinstance(fmt, FixedPoint) and not keeps_byproducts(x):
+        rounded = rectified_in(engine, share, fmt, output)
+        if rounded is not None:
+            return finish(engine, *rounded, x.placement, x.session, x.dtype)
     positive, bit = rectify(engine, share, fmt)
     result = finish(engine, positive, rectified(fmt), x.placement, x.session, x.dtype)
     result.aux = SignBit(bit)

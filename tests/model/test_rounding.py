@@ -38,3 +38,23 @@ def test_values_at_the_edge_of_their_bound(open_session):
         result, exact = privml.reveal(y) * 4, values / 4
         rounded = torch.floor(exact + 0.5).double()
         assert torch.equal(result, rounded) if session.engine.floors else (result - exact).abs().max() < 1
+
+
+def test_relu_and_its_rounding_cost_less_than_one_after_the_other(monkeypatch):
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(6, 40), torch.nn.ReLU(), torch.nn.Linear(40, 3)).eval()
+    x = torch.randn(64, 6)
+    program = privml.convert(network, calibration=x)
+
+    def measured():
+        with privml.local(program, engine="twopc", ot="ideal"):
+            scores = program(x)
+        return scores, program.cost([(64, 6)]).snapshot().online
+
+    together, cost = measured()
+    with privml.local(program, engine="plain"):
+        assert torch.equal(together, program(x))
+    monkeypatch.setattr("privml.ops.activation.rectified_in", lambda *given: None)
+    apart, more = measured()
+    assert torch.equal(together, apart)
+    assert cost.depth <= more.depth - 3 and cost.sent < more.sent

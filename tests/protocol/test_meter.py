@@ -57,6 +57,8 @@ OPERATIONS = {
     "truncate nonnegative": lambda e: e.truncate(words(e, (91,)), 32, 12, Promise(nonnegative=True)),
     "truncate bounded": lambda e: e.truncate(words(e, (91,)), 32, 12, Promise(bound=1 << 30)),
     "truncate_reduce": lambda e: e.truncate_reduce(words(e, (91,)), 44, 12),
+    "rectified_quotient": lambda e: e.rectified_quotient(words(e, (91,)), 32, 12, 16),
+    "rectified_quotient wider": lambda e: e.rectified_quotient(words(e, (91,)), 32, 12, 32),
     "extend": lambda e: e.extend(words(e, (91,)), 16, 37),
     "extend nonnegative": lambda e: e.extend(words(e, (91,)), 16, 37, promise=Promise(nonnegative=True)),
     "extend bounded": lambda e: e.extend(words(e, (91,)), 16, 37, promise=Promise(bound=1 << 14)),

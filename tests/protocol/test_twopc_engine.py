@@ -132,6 +132,17 @@ def test_truncation(engine, rng, bits, shift):
     assert torch.equal(engine.reveal(share, bits), half >> shift)
 
 
+@pytest.mark.parametrize("bits", WIDTHS)
+@pytest.mark.parametrize("shift", [1, 5, 7])
+def test_rectified_quotients(engine, rng, bits, shift):
+    value = random_ring(rng, (3, 7), bits)
+    share = shared(rng, value, bits)
+    for out_bits in {1, bits - shift, bits - 1, bits, 64}:
+        found = engine.reveal(engine.rectified_quotient(share, bits, shift, out_bits), out_bits)
+        assert torch.equal(found, wrap(value.clamp(min=0) >> shift, out_bits))
+        assert torch.equal(found, PLAIN.rectified_quotient((value,), bits, shift, out_bits)[0])
+
+
 @pytest.mark.parametrize("bits, to_bits", [(8, 9), (8, 64), (20, 37), (32, 64), (63, 64)])
 def test_extension(engine, rng, bits, to_bits):
     value = random_ring(rng, (5, 3), bits)

@@ -5,7 +5,7 @@
 
 #include "functions/fixed/exponential_table.h"
 #include "twopc/compare/comparison_plan.h"
-#include "twopc/width/truncate_if_negative.h"
+#include "twopc/width/truncate_by_sign.h"
 
 namespace privml::fixed {
 

@@ -8,7 +8,7 @@
 // Method         the shares' high parts add up to that of a or one less, which suffices if
 //                values are zero well before `end`: their sum is compared, of bits - dropped bits.
 // Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust hash.
-// Cost           truncate_if_negative.h with a sign of bits - dropped bits, extend_nonnegative.
+// Cost           truncate_by_sign.h with a sign of bits - dropped bits, extend_nonnegative.
 #pragma once
 
 #include "functions/evaluator/evaluator.h"

@@ -285,6 +285,9 @@ class TwoPartyEngine(SharedEngine):
         value, positive = _protocols.relu(self.session, array(a), bits)
         return (tensor(self.session, value),), (tensor(self.session, positive),)
 
+    def rectified_quotient(self, a: Share, bits: int, shift: int, out_bits: int) -> Share:
+        return self._call("truncate_rectified", array(a), bits, shift, out_bits)
+
     def maximum(self, a: Share, b: Share, bits: int) -> Share:
         return self._call("maximum", array(a), array(b), bits)
 
