@@ -4,8 +4,8 @@
     python scripts/follow_guides.py [README.md docs/choosing.md ...]
 
 Every `privml` and `python` line of a page's blocks runs as it is written, with addresses of this machine in place of
-HOST, free ports in place of those given, and a store of its own for each party; a party that listens runs until the
-next one or the end of its block. Lines that name what the reader has to bring (`OWN`), or take long because they ask
+HOST and DEALER, free ports in place of those given, and a store of its own for each party; a party that listens runs
+until the next one or the end of its block, a dealer until that end. Lines that name what the reader has to bring (`OWN`), or take long because they ask
 for it (`LONG`), are left out. A page that uses files of README's commands (`MADE`) begins with these commands if README
 is not among the pages. Ends with 1 if a command fails.
 """
@@ -72,7 +72,8 @@ class Reader:
     """Runs the commands of pages in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, self._servers = folder, list[subprocess.Popen]()
+        self._folder = folder
+        self._servers: list[subprocess.Popen] = []
         places = ("PRIVML_CACHE", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
         fresh = {name: str(folder / f".{name.lower()}") for name in places}
         self._environment = {**os.environ, **fresh, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
@@ -82,9 +83,10 @@ class Reader:
         if page != FIRST and any(name in line for lines in found for line in lines for name in MADE):
             yield from (self._run(FIRST, line, shlex.split(line)) for line in self._missing())
         for commands in found:
-            port = _free_port()
+            port, dealer_port = _free_port(), _free_port()
             for command in commands:
-                here = re.sub(r"\bHOST\b|0\.0\.0\.0", "127.0.0.1", command).replace(":9000", f":{port}")
+                here = re.sub(r"\b(?:HOST|DEALER)\b|0\.0\.0\.0", "127.0.0.1", command)
+                here = here.replace(":9000", f":{port}").replace(":9002", f":{dealer_port}")
                 words = shlex.split(here)
                 if any(word.startswith("server=") for word in words):  # whose store lies on another machine
                     words = [re.sub(r"^(store|preprocessing)=(.+)", r"\1=clients-\2", word) for word in words]
@@ -102,9 +104,9 @@ class Reader:
         return [line for line in lines if line.startswith(("privml convert ", "python "))]
 
     def _listen(self, page: str, command: str, words: list[str]) -> Step:
-        self.stop()
+        self.stop(dealers=False)
         start = time.monotonic()
-        log = self._folder / ".server.log"
+        log = self._folder / f".{words[1]}.log"
         with log.open("w") as file:
             self._servers.append(subprocess.Popen(self._line(words), stdout=file, stderr=file, **self._place()))
         while time.monotonic() - start < SECONDS_TO_LISTEN and self._servers[-1].poll() is None:
@@ -132,15 +134,18 @@ class Reader:
     def _place(self) -> dict:
         return {"cwd": self._folder, "env": self._environment}
 
-    def stop(self) -> None:
+    def stop(self, dealers: bool = True) -> None:
         """Ends the parties that listen; those that preprocess have ended by themselves, or are about to."""
+        kept = [] if dealers else [each for each in self._servers if each.args[3] == "deal"]
         for each in self._servers:
+            if each in kept:
+                continue
             if each.args[3] == "preprocess":
                 each.wait(SECONDS_TO_RUN)
             if each.poll() is None:
                 each.send_signal(signal.SIGINT)
                 each.wait(SECONDS_TO_RUN)
-        self._servers.clear()
+        self._servers = kept
 
 
 def _free_port() -> int:

@@ -61,7 +61,8 @@ def test_a_slower_machine_takes_longer_beside_the_links_time(program: Program, s
     same_speed.seconds[estimate.SPEED] = 3.0
     assert estimate.forecast(program, shapes, spec, same_speed).seconds == pytest.approx(3 * one.seconds, rel=0.05)
     far = replace(spec, link=LinkProfile(1000.0))
-    assert estimate.forecast(program, shapes, far, same_speed).online > 1.0 * one.ledger.snapshot().online.depth
+    late = estimate.forecast(program, shapes, far, same_speed)
+    assert late.online > 1.0 * late.ledger.snapshot().online.depth
 
 
 def test_the_speed_is_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
