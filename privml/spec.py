@@ -58,22 +58,22 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class SessionSpec:
-    """``engine``: an engine's name, for its default settings, or its own settings as ``privml.engine(name, ...)``
-    makes them. ``ot``: what its correlations are made by; the engine's own default if None. ``numerics``: formats; the
-    engine's own default if None. ``threads``: the session's lanes. ``deadline``: the longest that a party waits for
-    another, in seconds. ``link``: between the parties, which ``ot=auto`` reckons with; ``simulated``: the link that
-    this process's connections are slowed down to, with all parties on one machine. ``identity``: see ``Identity``.
-    ``on_wait`` is called with the seconds waited so far while the other party is not there. ``test_seed`` makes all
-    randomness deterministic, which gives no security: for tests on one machine. ``prepared``: the places of products
-    that were prepared for a query, from a store; ``stored``: whether what a dealer deals comes from a store, so
-    that no dealer takes part.
+    """``engine``: an engine's name, for its default settings, or its own settings as ``privml.engine(name, ...)`` makes
+    them. ``ot``: what its correlations are made by, an ``OtChoice`` or a provider's name; the engine's own default if
+    None. ``numerics``: formats; the engine's own default if None. ``threads``: the session's lanes. ``deadline``: the
+    longest that a party waits for another, in seconds. ``link``: between the parties, which ``ot=auto`` reckons with;
+    ``simulated``: the link that this process's connections are slowed down to, with all parties on one machine.
+    ``identity``: see ``Identity``. ``on_wait`` is called with the seconds waited so far while the other party is not
+    there. ``test_seed`` makes all randomness deterministic, which gives no security: for tests on one machine.
+    ``prepared``: the places of products that were prepared for a query, from a store; ``stored``: whether what a dealer
+    deals comes from a store, so that no dealer takes part.
 
     All parties have engine, ot, numerics and threads alike (see ``terms``); the rest is each party's own. Raises
     ConfigError for settings that contradict each other.
     """
 
     engine: Any = DEFAULT
-    ot: OtChoice | None = None
+    ot: Any = None
     numerics: Numerics | None = None
     threads: int = 1
     deadline: float = 60.0
@@ -115,11 +115,15 @@ class SessionSpec:
         if isinstance(self.engine, str):
             object.__setattr__(self, "engine", engine(self.engine))
         chosen = self.backend
-        if self.ot is None:
-            ot = DEFAULT_OT if chosen.security is None else OtChoice(security=chosen.security)
+        if self.ot is None or isinstance(self.ot, str):
+            ot = OtChoice(self.ot or DEFAULT_OT.provider, security=chosen.security or DEFAULT_OT.security)
             object.__setattr__(self, "ot", ot)
         if self.numerics is None:
             object.__setattr__(self, "numerics", chosen.numerics(self.engine))
+        kinds = {"ot": OtChoice, "numerics": Numerics, "identity": Identity}
+        for name, kind in kinds.items():
+            if not isinstance(getattr(self, name), kind):
+                raise ConfigError(f"{name}={getattr(self, name)!r} must be of the class {kind.__name__}")
         if not self.deadline > 0:
             raise ConfigError(f"deadline={self.deadline} must be a positive number of seconds")
         for name, link in (("link", self.link), ("simulated", self.simulated)):

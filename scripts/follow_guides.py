@@ -5,9 +5,9 @@
 
 Every `privml` and `python` line of a page's blocks runs as it is written, with addresses of this machine in place of
 HOST and DEALER, free ports in place of those given, and a store of its own for each party; a party that listens runs
-until the next one or the end of its block, a dealer until that end. Lines that name what the reader has to bring (`OWN`), or take long because they ask
-for it (`LONG`), are left out. A page that uses files of README's commands (`MADE`) begins with these commands if README
-is not among the pages. Ends with 1 if a command fails.
+until the next one or the end of its block, a dealer until that end. Lines that name what the reader has to bring
+(`OWN`), or take long because they ask for it (`LONG`), are left out. A page that uses files of README's commands
+(`MADE`) begins with these commands if README is not among the pages. Ends with 1 if a command fails.
 """
 
 from __future__ import annotations

@@ -146,6 +146,19 @@ def test_python_links_are_profiles(field):
     assert privml.SessionSpec(**{field: privml.LinkProfile(40.0)})
 
 
+@pytest.mark.parametrize("field", ["ot", "numerics", "identity"])
+def test_python_parts_of_a_specification_are_of_their_classes(field):
+    with pytest.raises(ConfigError, match=f"^{field}=7 must be of the class"):
+        privml.SessionSpec(**{field: 7})
+
+
+def test_python_transfers_may_be_named():
+    assert privml.SessionSpec(ot="silent").ot == OtChoice("silent")
+    assert privml.SessionSpec("active", ot="silent").ot == OtChoice("silent", security="malicious")
+    with pytest.raises(ConfigError, match="sofspoken"):
+        privml.SessionSpec(ot="sofspoken")
+
+
 def test_python_dealers(program):
     for wrong in ({"truncation": "sloppy"}, {"device": "tpu"}):
         with pytest.raises(ConfigError, match=f"^{next(iter(wrong))}"):

@@ -42,6 +42,7 @@ BITS = integers(2, COUNT) > 0
 
 WORDS = {
     "relu": lambda e: e.relu(words(e, X, 32), 32)[0],
+    "rectified_quotient": lambda e: e.rectified_quotient(words(e, X, 32), 32, 9, 32),
     "truncate": lambda e: e.truncate(words(e, X, 32), 32, 9),
     "extend": lambda e: e.extend(words(e, X, 32), 32, 40),
     "maximum": lambda e: e.maximum(words(e, X, 32), words(e, Y, 32), 32),
