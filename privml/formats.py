@@ -221,7 +221,8 @@ class Node:
     product asked for its doubled scale is not truncated. ``working``: the format its operands are brought to
     before a product when their scale is larger; None means the session's. ``keeps``: operators leave by-products for
     their backward operators, as they do under autograd. ``place``: names it among all nodes of its graph, where it has
-    one.
+    one. ``rectified``: the format that ReLU is asked for if it alone uses the result; the rule may give the result of
+    that ReLU in place of its own.
     """
 
     name: str = ""
@@ -229,6 +230,7 @@ class Node:
     working: FixedPoint | None = None
     keeps: bool = False
     place: str = ""
+    rectified: Format | None = None
 
 
 _NOWHERE = Node()
@@ -237,8 +239,7 @@ current_node = _node.get
 
 
 class node:
-    """``with node(name, output=None, working=None, keeps=False, place="")``: names the operators inside for errors and
-    ledgers; what is asked of them: see Node."""
+    """``with node(name, ...)``: names the operators inside for errors and ledgers; what is asked of them: see Node."""
 
     __slots__ = ("_token", "_value")
 
@@ -249,8 +250,9 @@ class node:
         working: FixedPoint | None = None,
         keeps: bool = False,
         place: str = "",
+        rectified: Format | None = None,
     ) -> None:
-        self._value = Node(name, output, working, keeps, place)
+        self._value = Node(name, output, working, keeps, place, rectified)
 
     def __enter__(self) -> Node:
         self._token = _node.set(self._value)

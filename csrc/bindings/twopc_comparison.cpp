@@ -4,6 +4,7 @@
 #include "twopc/compare/equality.h"
 #include "twopc/compare/maximum.h"
 #include "twopc/compare/millionaires.h"
+#include "twopc/compare/rectified_maximum.h"
 #include "twopc/compare/relu.h"
 #include "twopc/compare/wrap.h"
 #include "twopc/select/boolean.h"
@@ -138,6 +139,27 @@ void define_maxima(py::module_& m) {
         "b"_a, "bits"_a);
   m.def("maximum_last", over_windows(&twopc::maximum_windows, &twopc::cost_maximum_windows),
         "session"_a, "x"_a, "bits"_a, "x [..., n] to its maxima [...]");
+  m.def(
+      "rectified_maximum_last",
+      [](TwoPartySession& session, const py::array& x, int bits, int shift, int out_bits) {
+        const auto in = view<u64>(x, "x");
+        const auto [leading, window] = windows_of(x);
+        Result<u64> out(session, leading);
+        const twopc::RectifiedMaximum shape{window, bits, shift, out_bits};
+        session.run_divided(
+            size(out.span),
+            [&](ot::Party& party, twopc::LaneRange range) {
+              twopc::rectified_maximum(party, shape, part(in, range, shape.window),
+                                       part(out.span, range));
+            },
+            [&](ot::CostMeter& meter, twopc::LaneRange range) {
+              twopc::cost_rectified_maximum(meter, range.count, shape);
+            });
+        return out.array;
+      },
+      "session"_a, "x"_a, "bits"_a, "shift"_a, "out_bits"_a,
+      "floor(max(0, x [..., n]) / 2^shift) in Z_2^out_bits, of the largest along the last "
+      "dimension");
   m.def(
       "maximum_last_one_hot",
       [](TwoPartySession& session, const py::array& x, int bits) {

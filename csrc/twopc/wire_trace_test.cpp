@@ -10,6 +10,7 @@
 #include "twopc/compare/maximum.h"
 #include "twopc/compare/millionaires.h"
 #include "twopc/compare/nonzero_bit.h"
+#include "twopc/compare/rectified_maximum.h"
 #include "twopc/compare/relu.h"
 #include "twopc/compare/wrap.h"
 #include "twopc/lookup/lookup.h"
@@ -149,7 +150,12 @@ TEST(WireTrace, OverASlowLink) {
             "ea1ffebb8ad1e00b");
   EXPECT_EQ(
       slow([](auto& p, auto& x, auto& r) { truncate_if_negative(p, {kWidth, 12, 9, 4}, x, x, r); }),
-      "72bb802837e57f40");
+      "66a718fc957279f6");
+  EXPECT_EQ(slow([](auto& p, auto& x, auto& r) {
+              rectified_maximum(p, {4, kWidth, 12, 20}, std::span(x).first(40),
+                                std::span(r).first(10));
+            }),
+            "b6aad9480e2e1d45");
   EXPECT_EQ(slow([](auto& p, auto& x, auto& r) { truncate_rectified(p, x, kWidth, 12, 20, r); }),
             "1e03d3b295e7c02b");
   EXPECT_EQ(slow([](auto& p, auto& x, auto&) {

@@ -57,6 +57,7 @@ __all__: list[str] = [
     "open_bits",
     "open_ring",
     "or_bits",
+    "rectified_maximum_last",
     "relu",
     "round_bounded",
     "round_nonnegative",
@@ -531,6 +532,13 @@ def open_ring(session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int
 def or_bits(
     session: privml._core.TwoPartySession, a: numpy.ndarray, b: numpy.ndarray
 ) -> numpy.typing.NDArray[numpy.uint8]: ...
+def rectified_maximum_last(
+    session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int, shift: int, out_bits: int
+) -> numpy.typing.NDArray[numpy.int64]:
+    """
+    floor(max(0, x [..., n]) / 2^shift) in Z_2^out_bits, of the largest along the last dimension
+    """
+
 def relu(
     session: privml._core.TwoPartySession, x: numpy.ndarray, bits: int
 ) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.uint8]]:

@@ -59,6 +59,7 @@ class Engine(abc.ABC):
     opened_together: frozenset[str] = frozenset()  # operations of which several cost the rounds of one (see together)
     transcript: Any = None  # a privml.transcript.Transcript, of real parties
     transcript_keys: Mapping[int, bytes] | None = None  # by peer, of engines that agree on keys themselves
+    rectifies_maxima: bool = False  # maximum pooling with ReLU behind it takes fewer messages (rectified_maximum)
     shifts_products: frozenset[str] = frozenset()  # products that cost less with their truncation (shifted_product)
     composes: bool = False  # functions and maxima are made of other operations (see composed)
     counts_only: bool = False  # a meter whose shares have no values (see shape_tensor)
@@ -365,6 +366,10 @@ class Engine(abc.ABC):
     def max_last(self, a: Share, bits: int, one_hot: bool = False) -> tuple[Share, Share | None]:
         """Maximum over the last dimension by tournament, |a| < 2^(bits - 2), and on request a Boolean share
         [..., n] of its one-hot position (the first of equal values, as in torch)."""
+
+    def rectified_maximum(self, a: Share, bits: int, shift: int, out_bits: int) -> Share:
+        """``rectified_quotient`` of the maxima over the last dimension, |a| < 2^(bits - 2)."""
+        return self.rectified_quotient(self.max_last(a, bits)[0], bits, shift, out_bits)
 
     @abc.abstractmethod
     def argmax_last(self, a: Share, bits: int) -> Share:

@@ -41,6 +41,7 @@ class JointEngine(SharedEngine):
         self.ot, self.lanes = engines[0].ot, engines[0].lanes
         self.opened_together, self.composes = engines[0].opened_together, engines[0].composes
         self.shifts_products = engines[0].shifts_products
+        self.rectifies_maxima = engines[0].rectifies_maxima
 
     def lane(self, index: int) -> JointEngine:
         return JointEngine([engine.lane(index) for engine in self.engines], self.threads.beside())

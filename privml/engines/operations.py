@@ -122,6 +122,7 @@ OPERATIONS: dict[str, Operation] = {
     "rectified_quotient": _ZERO,
     "maximum": Operation(composed=True),
     "max_last": Operation(back=1, results=((0, 0), (0, 1)), composed=True),
+    "rectified_maximum": Operation(back=1, at_zero=AtZero.ZERO),
     "argmax_last": Operation(back=1, composed=True, at_zero=AtZero.ZERO),
     "function": Operation(composed=True, at_zero=AtZero.ANYTHING),
     "formula": Operation(),

@@ -150,7 +150,7 @@ class Run:
         unbooked = booked is None or session.ledger is None
         entry = contextlib.nullcontext() if unbooked else session.ledger.node(name, booked, part=part)
         requests = node.meta.get("request"), node.meta.get("working"), node.meta.get("keeps", False)
-        asked = current(name, *requests, self._place(node))
+        asked = current(name, *requests, self._place(node), _rectified(node))
         with entry, asked, as_one_step():
             try:
                 yield
@@ -163,6 +163,14 @@ class Run:
 def operation_of(node: fx.Node) -> str:
     """What a node computes, alike in all processes: the text of a function holds its address."""
     return str(node.target) if isinstance(node.target, OpOverload) else node.target.__name__
+
+
+def _rectified(node: fx.Node) -> Any:
+    """What ReLU is asked for if it alone uses the result and leaves nothing for a backward pass; else None."""
+    user = next(iter(node.users), None)
+    if user is None or len(node.users) > 1 or user.target is not torch.ops.aten.relu.default:
+        return None
+    return None if node.meta.get("keeps") or user.meta.get("keeps") else user.meta.get("request")
 
 
 def _called(target: Callable, args: Any, kwargs: Any) -> Any:

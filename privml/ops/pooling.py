@@ -14,9 +14,10 @@ from torch._ops import OpOverload
 from privml.context import keeps_byproducts
 from privml.dispatch import dispatch, implements, implements_floating, intercepts
 from privml.engines.base import Engine, Share
+from privml.formats import FixedPoint, current_node
 from privml.ops.activation import SignBit
 from privml.ops.creation import filled
-from privml.ops.maximum import position
+from privml.ops.maximum import position, rectified_in
 from privml.ops.ring_formats import RingFormat, interval, plain_format, proved, ring_format, width
 from privml.ops.values import engine_of, expand, finish, is_secret, join, ring_value, settle
 from privml.ops.windows import Windows, as_tuple, bordered_windows, fold, pad, unfold, windows_of
@@ -43,8 +44,26 @@ def _max_windows(engine: Engine, share: Share, fmt: RingFormat, w: Windows, plac
 
 def _max_pool(x: SecretTensor, w: Windows) -> SecretTensor:
     engine, (share, fmt) = engine_of(x), ring_value(x, x.dtype)
-    values, _ = engine.max_last(_max_windows(engine, share, fmt, w), fmt.bits)
+    windows = _max_windows(engine, share, fmt, w)
+    rounded = _rectified(engine, windows, fmt)
+    if rounded is not None:
+        return SecretTensor(*rounded, x.placement, x.session, x.dtype)
+    values, _ = engine.max_last(windows, fmt.bits)
     return finish(engine, values, fmt, x.placement, x.session, x.dtype)
+
+
+def _rectified(engine: Engine, windows: Share, fmt: RingFormat) -> tuple[Share, RingFormat] | None:
+    """The maxima after the ReLU that alone uses them, if the engine makes both at once and nothing is rounded between
+    them. The format then says that they are not negative, so that ReLU leaves them as they are."""
+    here = current_node()
+    to, own = here.rectified, here.output
+    if not engine.rectifies_maxima or not isinstance(to, FixedPoint) or not isinstance(fmt, FixedPoint):
+        return None
+    if own is not None and (not isinstance(own, FixedPoint) or (own.bits, own.scale) != (fmt.bits, fmt.scale)):
+        return None
+    if (interval(fmt)[1] >> max(fmt.scale - to.scale, 0)) + 1 >= 1 << (to.bits - 1):
+        return None
+    return rectified_in(engine, windows, fmt, to, windows=True)
 
 
 @implements(aten.max_pool2d_with_indices.default, aten.max_pool3d_with_indices.default)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rescaling rounds to the nearest: a floor's drift of half a unit would move every weight the same way."""
 
+import pytest
 import torch
 
 import privml
@@ -58,3 +59,28 @@ def test_relu_and_its_rounding_cost_less_than_one_after_the_other(monkeypatch):
     apart, more = measured()
     assert torch.equal(together, apart)
     assert cost.depth <= more.depth - 3 and cost.sent < more.sent
+
+
+@pytest.mark.parametrize("window", [2, 3])
+def test_pooling_with_relu_takes_fewer_messages_over_slow_links(window):
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(
+        torch.nn.Conv2d(1, 2, 3), torch.nn.ReLU(), torch.nn.MaxPool2d(window, padding=1), torch.nn.Flatten(),
+        torch.nn.LazyLinear(3),
+    ).eval()  # fmt: skip
+    images = torch.randn(64, 1, 8, 8)
+    network(images)
+    program = privml.convert(network, calibration=images)
+    costs = {}
+    for name, link in (("fast", privml.LinkProfile()), ("slow", privml.LinkProfile(40.0, 100.0))):
+        spec = privml.SessionSpec("twopc", ot="ideal", link=link)
+        costs[name] = program.cost([(2, 1, 8, 8)], spec).snapshot().online
+        with privml.local(program, engine="twopc", ot="ideal", link=link):
+            scores = program(images[:2])
+        with privml.local(program, engine="plain"):
+            assert torch.equal(scores, program(images[:2]))
+    with_relu = 5 if window == 2 else 0  # windows of nine are not compared at once
+    assert costs["slow"].depth <= costs["fast"].depth - with_relu
+    layers = program.cost([(2, 1, 8, 8)], spec).records
+    relu = next(record for record in layers.values() if record.operator == "aten.relu.default")
+    assert relu.cost.online.depth == 0

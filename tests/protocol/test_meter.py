@@ -10,8 +10,7 @@ from privml.engines.base import Operand
 from privml.engines.correlations import OtChoice
 from privml.engines.shares import Promise, Window
 from privml.engines.twopc import backend as twopc
-from privml.engines.twopc.linear import BY_TRANSFERS, Linear
-from privml.engines.twopc.session import chunk_factor
+from privml.engines.twopc.linear import BY_TRANSFERS, Linear, chunk_factor
 from privml.formats import FixedPoint, Float
 from privml.session.ledger import Ledger, Snapshot
 
@@ -59,6 +58,7 @@ OPERATIONS = {
     "truncate_reduce": lambda e: e.truncate_reduce(words(e, (91,)), 44, 12),
     "rectified_quotient": lambda e: e.rectified_quotient(words(e, (91,)), 32, 12, 16),
     "rectified_quotient wider": lambda e: e.rectified_quotient(words(e, (91,)), 32, 12, 32),
+    "rectified_maximum": lambda e: e.rectified_maximum(words(e, (31, 4)), 32, 12, 16),
     "extend": lambda e: e.extend(words(e, (91,)), 16, 37),
     "extend nonnegative": lambda e: e.extend(words(e, (91,)), 16, 37, promise=Promise(nonnegative=True)),
     "extend bounded": lambda e: e.extend(words(e, (91,)), 16, 37, promise=Promise(bound=1 << 14)),

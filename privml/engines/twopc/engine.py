@@ -19,7 +19,7 @@ from privml.engines.pads import masked, masked_bits
 from privml.engines.shape_tensor import ShapeTensor, zeros
 from privml.engines.shares import NO_PROMISE, Promise, Shift, Window
 from privml.engines.twopc import products, rows
-from privml.engines.twopc.linear import BY_TRANSFERS, Form, Lane, Linear, Places, Record
+from privml.engines.twopc.linear import BY_TRANSFERS, Form, Lane, Linear, Places, Record, chunk_factor
 from privml.engines.twopc.operands import SHARED, array, call, extension, tensor
 from privml.engines.twopc.shared import summed_squares
 from privml.formats import FixedPoint, Float, Integer
@@ -287,6 +287,13 @@ class TwoPartyEngine(SharedEngine):
 
     def rectified_quotient(self, a: Share, bits: int, shift: int, out_bits: int) -> Share:
         return self._call("truncate_rectified", array(a), bits, shift, out_bits)
+
+    @property
+    def rectifies_maxima(self) -> bool:  # type: ignore[override]
+        return chunk_factor(self.linear.delay) > 1
+
+    def rectified_maximum(self, a: Share, bits: int, shift: int, out_bits: int) -> Share:
+        return self._call("rectified_maximum_last", array(a), bits, shift, out_bits)
 
     def maximum(self, a: Share, b: Share, bits: int) -> Share:
         return self._call("maximum", array(a), array(b), bits)

@@ -49,6 +49,9 @@ _WORTH = 1e-9
 _BYTE_OF_UPLOADS = 3e-8
 # Correlations whose bytes are spread over each of them.
 _MANY = 1 << 22
+# Seconds that the messages of a chunk may take at usual length, as computing it takes some 0.1 s; and how many times
+# as long a chunk may be, in memory of a gigabyte at most.
+_SHORT_DELAY, _LONGEST_CHUNKS = 0.002, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +70,15 @@ class Linear:
 
     def __post_init__(self) -> None:
         checked(self.mode, self.noise)
+
+
+def chunk_factor(delay: float) -> int:
+    """How many times as long the chunks of protocols are if a message takes ``delay`` seconds one way. Each chunk takes
+    a protocol's whole depth, and as many bytes in memory as its length asks for."""
+    factor = 1
+    while factor < _LONGEST_CHUNKS and delay > factor * _SHORT_DELAY:
+        factor *= 2
+    return factor
 
 
 def checked(mode: str, noise: str) -> None:

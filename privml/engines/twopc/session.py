@@ -12,15 +12,12 @@ from privml.engines.base import Engine
 from privml.engines.correlations import DEFAULT_OT, OtChoice
 from privml.engines.joint import JointEngine, joined
 from privml.engines.twopc.engine import TwoPartyEngine
-from privml.engines.twopc.linear import BY_TRANSFERS, Linear
+from privml.engines.twopc.linear import BY_TRANSFERS, Linear, chunk_factor
 from privml.errors import ConfigError
 
 if TYPE_CHECKING:
     from privml.spec import SessionSpec
 
-# Seconds that the messages of a chunk may take at usual length, as computing it takes some 0.1 s; and how many times
-# as long a chunk may be, in memory of a gigabyte at most.
-_SHORT_DELAY, _LONGEST_CHUNKS = 0.002, 8
 # Every lane is a connection and a thread at each party.
 MOST_THREADS = 64
 
@@ -53,15 +50,6 @@ def engine_on(core: _core.TwoPartySession, linear: Linear) -> TwoPartyEngine:
     """The engine of a session before any call, or of a meter: with chunks as long as the link asks for."""
     core.set_chunk_factor(chunk_factor(linear.delay))
     return TwoPartyEngine(core, linear)
-
-
-def chunk_factor(delay: float) -> int:
-    """How many times as long the chunks of protocols are if a message takes ``delay`` seconds one way. Each chunk takes
-    a protocol's whole depth, and as many bytes in memory as its length asks for."""
-    factor = 1
-    while factor < _LONGEST_CHUNKS and delay > factor * _SHORT_DELAY:
-        factor *= 2
-    return factor
 
 
 def connections(ot: OtChoice, threads: int) -> int:
