@@ -89,6 +89,15 @@ def test_transposed_convolutions_that_crop_take_any_batch():
         assert (program(data[:3]) - expected).abs().max() <= expected.abs().max() / 64
 
 
+@pytest.mark.parametrize("operator", ["LpPool", "AveragePool", "MaxPool"])
+def test_windows_beyond_the_paddings_are_an_error(operator):
+    """onnx counts no such window, onnxruntime one."""
+    proto = model(18, operator, (1, 2, 2, 4), {}, {"kernel_shape": [3, 2], "strides": [2, 1]})
+    proto.graph.node[0].name = "wide"
+    with pytest.raises(InvalidInput, match="'wide'"):
+        privml.convert(proto, calibration=torch.from_numpy(numbers(1, 2, 2, 4)))
+
+
 def test_strides_that_leave_gaps_need_explicit_paddings():
     """onnx and onnxruntime differ there."""
     attributes = {"strides": [3], "auto_pad": "SAME_UPPER"}

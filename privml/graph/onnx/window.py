@@ -54,6 +54,8 @@ class Window:
             sizes, kernel, self.stride(len(sizes)), self.dilation(len(sizes)), pads, strict=True
         ):
             free = size + lo + hi - (k - 1) * d - 1
+            if isinstance(free, int) and free < 0:  # onnxruntime counts one window, onnx none
+                raise ValueError(f"a window of {(k - 1) * d + 1} elements on {size} and paddings {lo} and {hi}")
             count = (-(-free // s) if self.ceil_mode else free // s) + 1
             if self.ceil_mode and (count - 1) * s >= size + lo:
                 count -= 1
