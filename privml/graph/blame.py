@@ -16,6 +16,8 @@ import torch
 
 _LIBRARY = str(Path(torch.__file__).parent)
 _OURS = str(Path(__file__).parents[1])
+# How notes on errors begin that name a node of an ONNX file.
+IN_NODE = "node"
 
 
 def place_of(error: BaseException) -> str | None:
@@ -31,10 +33,15 @@ def place_of(error: BaseException) -> str | None:
     return None
 
 
+def _node_of(error: BaseException) -> str | None:
+    """The node of an ONNX file in which the error was raised; None outside of one."""
+    return next((note for note in getattr(error, "__notes__", ()) if note.startswith(IN_NODE)), None)
+
+
 def blame(error: BaseException) -> str:
     """``error`` in one line, with its place."""
     text = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    where = place_of(error)
+    where = place_of(error) or _node_of(error)
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return f"{what} (at {where})" if where else what
 

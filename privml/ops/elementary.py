@@ -4,7 +4,7 @@
 Every function takes its argument in at most 32 bits, so with s fractional bits it must stay below 2^(31 - s); one
 asked for a wide format gives 32 bits and saturates. Results are right to a few units of the last place of the format
 of the result. Logarithms and inverse roots of numbers that are not positive are unspecified: a check would reveal
-them.
+them. The root of a negative number is 0.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ from privml.ops.fixed import (
     shifted,
     target_of,
 )
+from privml.ops.maximum import rectify
 from privml.ops.product import multiply, power
+from privml.ops.ring_formats import rectified
+from privml.ops.values import engine_of, like
 from privml.tensor import SecretTensor
 
 aten = torch.ops.aten
@@ -83,7 +86,16 @@ def rsqrt(x: SecretTensor) -> SecretTensor:
 
 @implements(aten.sqrt.default)
 def sqrt(x: SecretTensor) -> SecretTensor:
-    return settled(root(real(x), asked(x.session).scale))
+    return settled(root(_not_negative(real(x)), asked(x.session).scale))
+
+
+def _not_negative(x: SecretTensor) -> SecretTensor:
+    """max(x, 0) where the engine's root of a negative number is not 0: roundings may take a difference below zero."""
+    engine = engine_of(x)
+    if x.format.nonnegative or engine.stays_wide:
+        return x
+    share, _ = rectify(engine, x.share, x.format)
+    return like(x, share, rectified(x.format))
 
 
 @implements(aten.erf.default)

@@ -114,17 +114,23 @@ def power_of_number(base: float, x: SecretTensor) -> SecretTensor:
 
 @implements(aten.expm1.default)
 def expm1(x: SecretTensor) -> SecretTensor:
-    return settled(shifted(exponential(real(x), asked(x.session)), -1.0))
+    wanted = asked(x.session)
+    # The exponential is larger by 1, which a format with one more bit holds.
+    room = FixedPoint(wanted.bits + 1, wanted.scale) if wanted.bits < WIDEST else wanted
+    return settled(shifted(exponential(real(x), room), -1.0))
 
 
 # ---- hyperbolic functions
 def _both(x: SecretTensor) -> tuple[SecretTensor, SecretTensor]:
-    """exp(x) and exp(-x), by one call of the function."""
+    """exp(x) and exp(-x), by one call of the function, with room for twice what the current node wants: results are
+    halved."""
     x = real(x, 1)
     engine, bits = engine_of(x), x.format.bits
     share = tuple(torch.stack(pair) for pair in zip(x.share, engine.negate(x.share, bits), strict=True))
     fmt = together(x.format, [x.format, negated(x.format)])
-    powers = exponential(like(x, share, fmt), asked(x.session))
+    wanted = asked(x.session)
+    room = FixedPoint(wanted.bits, wanted.scale - 1) if wanted.scale else wanted
+    powers = exponential(like(x, share, fmt), room)
     first, second = (like(powers, tuple(c[i] for c in powers.share)) for i in range(2))
     return first, second
 

@@ -10,9 +10,10 @@ from typing import Any
 import torch
 
 from privml.dispatch import implements
-from privml.encoding import encode_constant
+from privml.encoding import encode_constant, is_never
 from privml.engines.base import Engine, Share
 from privml.engines.ring import extremes
+from privml.errors import InvalidInput
 from privml.formats import FixedPoint, Integer
 from privml.ops.linear import add_public, count_of, dims_of, neg
 from privml.ops.ring_formats import (
@@ -70,8 +71,12 @@ def maximum(a: Any, b: Any) -> SecretTensor:
 
 
 def maximum_public(x: SecretTensor, bound: Any, dtype: torch.dtype) -> SecretTensor:
-    """max(x, bound) = bound + relu(x - bound)."""
+    """max(x, bound) = bound + relu(x - bound). Minus infinity limits nothing; InvalidInput for infinity."""
     bound = as_number(signed(bound))
+    free = _unlimited(bound, x)
+    if free is not None:
+        limited = maximum_public(x, as_number(torch.where(free, 0.0, torch.as_tensor(bound))), dtype)
+        return torch.where(free, x, limited)
     shifted = add_public(x, -bound, dtype) if isinstance(bound, torch.Tensor) or bound else x
     share, fmt = ring_value(shifted, dtype)
     positive, _ = rectify(engine_of(x), share, fmt)
@@ -84,6 +89,17 @@ def minimum_public(x: SecretTensor, bound: Any, dtype: torch.dtype) -> SecretTen
     """min(x, bound) = -max(-x, -bound)."""
     bound = as_number(signed(bound))
     return _limited(neg(maximum_public(neg(x), -bound, dtype)), x, bound, min)
+
+
+def _unlimited(bound: Any, x: SecretTensor) -> torch.Tensor | None:
+    """Where ``bound`` is minus infinity, or what stands for it in the ring of ``x``; None if it is nowhere."""
+    value = torch.as_tensor(bound)
+    if not isinstance(x.format, FixedPoint) or not value.dtype.is_floating_point or not value.numel():
+        return None
+    infinite = is_never(value, x.format.bits, x.format.scale)
+    if bool((infinite & (value > 0)).any()):
+        raise InvalidInput("a maximum with infinity, or a minimum with minus infinity, is infinite: leave it out")
+    return infinite if bool(infinite.any()) else None
 
 
 def _limited(result: SecretTensor, x: SecretTensor, bound: Any, pick: Callable[[int, int], int]) -> SecretTensor:

@@ -7,6 +7,7 @@ A share is one int64 tensor holding the signed value.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -192,6 +193,8 @@ class PlainEngine(Engine):
         return (ring.wrap(table[index[0] & ((1 << in_bits) - 1)], out_bits),)
 
     def function(self, name: str, a: Share, source: FixedPoint, target: FixedPoint) -> Share:
+        if name == "exp":
+            self._require_room_for_powers(a[0], source, target)
         if self.composed:
             from privml.engines.composed.functions import function
 
@@ -199,6 +202,13 @@ class PlainEngine(Engine):
         compute = getattr(_core().fixmath, f"clear_{name}")
         settings = source.bits, source.scale, target.bits, target.scale
         return (elementwise(compute, [self._fit(a[0], source.bits)[0]], *settings),)
+
+    def _require_room_for_powers(self, argument: torch.Tensor, source: FixedPoint, target: FixedPoint) -> None:
+        """OverflowDetected where an exponential does not fit ``target``: the function would saturate there."""
+        if self.check_overflow and argument.numel():
+            bits = int(argument.max()) * 2.0**-source.scale / math.log(2.0) + target.scale
+            if bits >= target.bits - 1:
+                self._fail(math.floor(bits) + 2, target.bits)
 
     # ---- floating point
     def float_operation(self, name: str, fmt: Float, *operands: Share) -> Share:

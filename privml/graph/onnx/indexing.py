@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from privml.graph.onnx.table import Node, Run, operator
-from privml.graph.onnx.values import integers
+from privml.graph.onnx.values import axis_of, integers
 
 
 def _nonnegative(node: Node, index: int) -> Any:
@@ -28,7 +28,7 @@ def gather(node: Node) -> Run:
         return lambda x, _: x.select(axis, int(array))
 
     def run(x: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
-        at = axis % x.dim()
+        at = axis_of(axis, x.dim())
         places = wrap(indices, x.shape[at])
         if at == 0 and x.dim() == 2:
             return torch.nn.functional.embedding(places, x)
@@ -44,7 +44,7 @@ def gather_elements(node: Node) -> Run:
 
     def run(x: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
         places = wrap(indices, x.shape[axis])
-        at = axis % x.dim()
+        at = axis_of(axis, x.dim())
         for other in range(x.dim()):  # torch wants indices no larger than x elsewhere, as ONNX does
             if other != at and places.shape[other] > x.shape[other]:
                 raise IndexError(f"GatherElements: indices {tuple(places.shape)} exceed {tuple(x.shape)}")
@@ -120,7 +120,7 @@ def one_hot(node: Node) -> Run:
 
     def run(indices: torch.Tensor, depth: np.ndarray, pair: torch.Tensor) -> torch.Tensor:
         size = integers(depth)[0]
-        at = axis % (indices.dim() + 1)
+        at = axis_of(axis, indices.dim() + 1)
         classes = torch.arange(size).reshape([-1] + [1] * (indices.dim() - at))
         places = indices.unsqueeze(at)
         chosen = torch.where(places < 0, places + size, places) == classes

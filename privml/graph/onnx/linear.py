@@ -6,6 +6,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
+from privml.errors import UnsupportedOperator
 from privml.graph.onnx.table import Node, Run, function, operator
 from privml.graph.onnx.window import Pads, check_spatial, pad, symmetric, window
 
@@ -79,7 +80,7 @@ def conv_transpose(node: Node) -> Run:
         if wanted is not None or geometry.auto_pad.startswith("SAME"):
             sizes = list(wanted or [size * s for size, s in zip(x.shape[2:], strides, strict=True)])
             totals = [f + a - size for f, a, size in zip(full, after, sizes[-n:], strict=True)]
-            pads = [_divided(total, geometry.auto_pad == "SAME_UPPER") for total in totals]
+            pads = [_divided(total, geometry.auto_pad) for total in totals]
         else:
             pads = geometry.padding(x.shape[2:], w.shape[2:])
         if symmetric(pads) and all(lo >= 0 for lo, _ in pads) and _torch_takes(after, strides, dilations):
@@ -92,9 +93,15 @@ def conv_transpose(node: Node) -> Run:
     return run
 
 
-def _divided(total: int, more_after: bool) -> tuple[int, int]:
-    less = total // 2
-    return (less, total - less) if more_after else (total - less, less)
+def _divided(total: int, auto_pad: str) -> tuple[int, int]:
+    """What is cut off before and after; zeros that are added all come after."""
+    if total < 0 and auto_pad.startswith("SAME"):
+        raise UnsupportedOperator(
+            f"ConvTranspose with auto_pad={auto_pad} whose kernel does not fill the output: onnx and its runtimes "
+            "disagree on where the zeros go; give pads and output_padding instead"
+        )
+    less = max(total, 0) // 2
+    return (less, total - less) if auto_pad == "SAME_UPPER" or total < 0 else (total - less, less)
 
 
 def _torch_takes(output_padding: Pads, strides: list[int], dilations: list[int]) -> bool:

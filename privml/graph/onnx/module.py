@@ -17,6 +17,7 @@ from torch import nn
 
 from privml.errors import ConfigError, InvalidInput
 from privml.formats import node
+from privml.graph.blame import IN_NODE
 from privml.graph.onnx import (  # noqa: F401 - they fill the table
     activation,
     attention,
@@ -68,7 +69,11 @@ class Operator(nn.Module):
         for index in self.late:
             values[index] = to_tensor(values[index])
         with node(self.label):
-            return self.run(*values)
+            try:
+                return self.run(*values)
+            except Exception as error:
+                error.add_note(f"{IN_NODE} {self.label!r}")
+                raise
 
     def _apply(self, fn: Any, recurse: bool = True) -> Operator:
         super()._apply(fn, recurse)

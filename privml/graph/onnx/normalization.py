@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 
 from privml.graph.onnx.table import Node, Run, operator
+from privml.graph.onnx.values import axis_of
 
 
 @operator("BatchNormalization", buffers=(3, 4))
@@ -23,7 +24,13 @@ def batch_norm(node: Node) -> Run:
 @operator("InstanceNormalization")
 def instance_norm(node: Node) -> Run:
     epsilon = node.attribute("epsilon", 1e-5)
-    return lambda x, weight, bias: F.instance_norm(x, weight=weight, bias=bias, eps=epsilon)
+
+    def run(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+        if x.dim() < 3 or all(size == 1 for size in x.shape[2:]):  # torch refuses to normalize one number
+            return torch.zeros_like(x) + bias.reshape([-1] + [1] * (x.dim() - 2))
+        return F.instance_norm(x, weight=weight, bias=bias, eps=epsilon)
+
+    return run
 
 
 @operator("GroupNormalization")
@@ -40,7 +47,7 @@ def layer_norm(node: Node) -> Run:
     statistics = node.wants(1) or node.wants(2)
 
     def run(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> Any:
-        sizes = list(x.shape[axis % x.dim() :])
+        sizes = list(x.shape[axis_of(axis, x.dim()) :])
         if list(weight.shape) == sizes and (bias is None or list(bias.shape) == sizes):
             y = F.layer_norm(x, sizes, weight, bias, epsilon)
         else:
@@ -48,7 +55,7 @@ def layer_norm(node: Node) -> Run:
             y = y if bias is None else y + bias
         if not statistics:
             return y
-        axes = list(range(axis % x.dim(), x.dim()))
+        axes = list(range(axis_of(axis, x.dim()), x.dim()))
         variance = x.var(axes, correction=0, keepdim=True)
         return y, x.mean(axes, keepdim=True), torch.rsqrt(variance + epsilon)
 
@@ -61,7 +68,7 @@ def rms_norm(node: Node) -> Run:
     node.ignore("stash_type")
 
     def run(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
-        axes = list(range(axis % x.dim(), x.dim()))
+        axes = list(range(axis_of(axis, x.dim()), x.dim()))
         return x * torch.rsqrt((x * x).mean(axes, keepdim=True) + epsilon) * weight
 
     return run

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from privml.graph.onnx.table import Node, Run, operator
-from privml.graph.onnx.values import integers
+from privml.graph.onnx.values import axis_of, integers
 
 Reduction = Callable[[torch.Tensor, list[int], bool], torch.Tensor]
 
@@ -77,7 +77,7 @@ def reduction(node: Node) -> Run:
     keep, keeps_all = node.flag("keepdims", True), node.flag("noop_with_empty_axes")
 
     def run(x: torch.Tensor, axes: np.ndarray | None = None) -> torch.Tensor:
-        along = [] if axes is None else [a % x.dim() for a in integers(axes)]
+        along = [] if axes is None else [axis_of(a, x.dim()) for a in integers(axes)]
         if along:
             return reduce(x, along, keep)
         if not keeps_all:

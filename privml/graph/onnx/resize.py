@@ -12,11 +12,13 @@ import torch
 
 from privml.errors import UnsupportedOperator
 from privml.graph.onnx.table import Node, Run, operator
-from privml.graph.onnx.values import integers
+from privml.graph.onnx.values import axis_of, integers
 
+# They spread the samples between the first and the last one.
+_BETWEEN_ENDS = ("align_corners", "tf_crop_and_resize")
 _DISAGREEMENT = (
-    "align_corners with a scale that gives no whole size: onnx and its runtimes disagree on what that means; "
-    "give the size instead"
+    f"{' or '.join(_BETWEEN_ENDS)} with a scale that gives no whole size: onnx and its runtimes disagree on what that "
+    "means; give the size instead"
 )
 
 
@@ -51,16 +53,16 @@ def resize(node: Node) -> Run:
     policy = node.choice("keep_aspect_ratio_policy", "stretch", "stretch", "not_larger", "not_smaller")
     outside = node.attribute("extrapolation_value", 0.0)
     shape, known_scales = node.inputs[0].shape, node.value(2)
-    if method.coordinates == "align_corners" and known_scales is not None and shape is not None:
+    if method.coordinates in _BETWEEN_ENDS and known_scales is not None and shape is not None:
         taken = shape if axes is None else [shape[a] for a in axes]
         if not all(s is None or _whole(s, float(f)) for s, f in zip(taken, known_scales, strict=True)):
             node.refuse(_DISAGREEMENT)
 
     def run(x: torch.Tensor, roi: Any = None, scales: Any = None, sizes: Any = None) -> torch.Tensor:
-        along = list(range(x.dim())) if axes is None else [a % x.dim() for a in axes]
+        along = list(range(x.dim())) if axes is None else [axis_of(a, x.dim()) for a in axes]
         old = [x.shape[a] for a in along]
         factors, new = _targets(old, scales, sizes, policy)
-        if method.coordinates == "align_corners" and not all(map(_whole, old, factors)):
+        if method.coordinates in _BETWEEN_ENDS and not all(map(_whole, old, factors)):
             raise UnsupportedOperator(f"Resize: {_DISAGREEMENT}")
         rank = len(along)
         region = [0.0] * rank + [1.0] * rank if roi is None or not np.size(roi) else [float(v) for v in roi]

@@ -10,8 +10,9 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
+from privml.graph.onnx import window
 from privml.graph.onnx.table import Node, Run, operator
-from privml.graph.onnx.values import integers
+from privml.graph.onnx.values import axis_of, integers
 
 
 @operator("Reshape", static=(1,))
@@ -32,7 +33,7 @@ def flatten(node: Node) -> Run:
     axis = node.attribute("axis", 1)
 
     def run(x: torch.Tensor) -> torch.Tensor:
-        at = axis + x.dim() if axis < 0 else axis
+        at = axis if axis == x.dim() else axis_of(axis, x.dim())
         if at == 1 and x.dim() > 1:
             return torch.flatten(x, 1)
         return x.reshape(math.prod(x.shape[:at]), math.prod(x.shape[at:]))
@@ -79,7 +80,7 @@ def squeeze(node: Node) -> Run:
 def unsqueeze(node: Node) -> Run:
     def run(x: torch.Tensor, axes: np.ndarray) -> torch.Tensor:
         rank = x.dim() + np.size(axes)
-        for axis in sorted(a % rank for a in integers(axes)):
+        for axis in sorted(axis_of(a, rank) for a in integers(axes)):
             x = x.unsqueeze(axis)
         return x
 
@@ -90,7 +91,7 @@ def unsqueeze(node: Node) -> Run:
 def slice_(node: Node) -> Run:
     def run(x: torch.Tensor, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> torch.Tensor:
         begin, end = integers(starts), integers(ends)
-        along = list(range(len(begin))) if axes is None else [a % x.dim() for a in integers(axes)]
+        along = list(range(len(begin))) if axes is None else [axis_of(a, x.dim()) for a in integers(axes)]
         step = [1] * len(begin) if steps is None else integers(steps)
         for axis, b, e, s in zip(along, begin, end, step, strict=True):
             x = _sliced(x, axis, b, e, s)
@@ -100,10 +101,12 @@ def slice_(node: Node) -> Run:
 
 
 def _sliced(x: torch.Tensor, axis: int, begin: Any, end: Any, step: int) -> torch.Tensor:
-    """x[begin:end:step] along ``axis`` with NumPy's meaning; torch slices forwards only."""
+    """x[begin:end:step] along ``axis``; backwards it starts at the first element where ``begin`` lies before that,
+    while NumPy takes nothing. torch slices forwards only."""
     before = (slice(None),) * axis
     if step > 0:
         return x[(*before, slice(begin, end, step))]
+    begin = max(begin, -x.shape[axis])
     taken = range(*slice(begin, end, step).indices(x.shape[axis]))
     if not len(taken):
         return x[(*before, slice(0, 0))]
@@ -152,12 +155,11 @@ def pad(node: Node) -> Run:
 
     def run(x: torch.Tensor, pads: np.ndarray, _: Any = None, axes: Any = None) -> torch.Tensor:
         sizes = integers(pads)
-        along = list(range(x.dim())) if axes is None else [a % x.dim() for a in integers(axes)]
+        along = list(range(x.dim())) if axes is None else [axis_of(a, x.dim()) for a in integers(axes)]
         before = dict(zip(along, sizes[: len(along)], strict=True))
         after = dict(zip(along, sizes[len(along) :], strict=True))
         if mode == "constant":
-            flat = [p for axis in reversed(range(x.dim())) for p in (before.get(axis, 0), after.get(axis, 0))]
-            return F.pad(x, flat, value=fill)
+            return window.pad(x, [(before.get(axis, 0), after.get(axis, 0)) for axis in range(x.dim())], fill)
         for axis in along:
             x = _reflected(x, axis, before[axis], after[axis], mode)
         return x
@@ -169,10 +171,9 @@ def _reflected(x: torch.Tensor, axis: int, before: int, after: int, mode: str) -
     """Padding with elements of ``x`` itself; torch's own is limited to the last dimensions."""
     if before == after == 0:
         return x
-    size = x.shape[axis]
-    lower, upper = max(before, 0), max(after, 0)
-    places = np.pad(np.arange(size), (lower, upper), mode=mode)
-    places = places[max(-before, 0) : len(places) - max(-after, 0)]
+    # What negative paddings cut off is not there to be repeated.
+    kept = np.arange(x.shape[axis])[max(-before, 0) : x.shape[axis] - max(-after, 0)]
+    places = np.pad(kept, (max(before, 0), max(after, 0)), mode=mode)
     return x.index_select(axis, torch.from_numpy(places))
 
 

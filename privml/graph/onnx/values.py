@@ -91,6 +91,13 @@ def integers(value: Any) -> list[Any]:
     return list(flat) if flat.dtype == object else [int(v) for v in flat]
 
 
+def axis_of(axis: int, rank: int) -> int:
+    """``axis`` counted from the front, of a tensor of this rank; IndexError if it has no such axis."""
+    if not -rank <= axis < rank:
+        raise IndexError(f"axis {axis} of a tensor of rank {rank}; it must be in [{-rank}, {rank - 1}]")
+    return axis % rank
+
+
 def is_mask(array: np.ndarray) -> bool:
     """Whether a float array holds infinities, or numbers that stand for them."""
     if not array.size:

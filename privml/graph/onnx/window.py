@@ -54,6 +54,8 @@ class Window:
             sizes, kernel, self.stride(len(sizes)), self.dilation(len(sizes)), pads, strict=True
         ):
             free = size + lo + hi - (k - 1) * d - 1
+            if isinstance(free, int) and free < 0:  # onnxruntime counts one window, onnx none
+                raise ValueError(f"a window of {(k - 1) * d + 1} elements on {size} and paddings {lo} and {hi}")
             count = (-(-free // s) if self.ceil_mode else free // s) + 1
             if self.ceil_mode and (count - 1) * s >= size + lo:
                 count -= 1
@@ -82,8 +84,14 @@ def symmetric(pads: Pads) -> bool:
 
 
 def pad(x: torch.Tensor, pads: Pads, value: float = 0.0) -> torch.Tensor:
-    """Padding (cropping where negative) of the spatial dimensions; ``x`` itself when there is none."""
-    return x if all(p == (0, 0) for p in pads) else F.pad(x, torch_pads(pads), value=value)
+    """Padding (cropping where negative) of the last dimensions; ``x`` itself when there is none."""
+    for dim, (lo, hi) in enumerate(pads, x.dim() - len(pads)):
+        if lo < 0 or hi < 0:  # torch's own cropping cannot be traced where the batch varies
+            if x.shape[dim] < max(-lo, 0) + max(-hi, 0):
+                raise ValueError(f"paddings {lo} and {hi} cut more off than the {x.shape[dim]} elements of axis {dim}")
+            x = x[(slice(None),) * dim + (slice(max(-lo, 0), x.shape[dim] - max(-hi, 0)),)]
+    added = [(max(lo, 0), max(hi, 0)) for lo, hi in pads]
+    return x if all(p == (0, 0) for p in added) else F.pad(x, torch_pads(added), value=value)
 
 
 def check_spatial(node: Node, index: int = 0) -> None:

@@ -24,7 +24,7 @@ from privml.errors import UnsupportedOperator
 from privml.graph.ir import calls, copy_meta, source_line
 from privml.graph.passes.input_masks import CONDITIONS, HIDING, acting, is_infinite, mark, size_of, widen
 from privml.graph.passes.kinds import COMPARISONS, DIFFERENCES, STRUCTURAL, is_float, is_secret
-from privml.graph.passes.ranges import FAR, Range, calibrate
+from privml.graph.passes.ranges import FAR, Range, calibrate, infinite_output
 
 aten = torch.ops.aten
 
@@ -131,10 +131,7 @@ def _carriers(node: fx.Node, ranges: dict[fx.Node, Range]) -> Iterator[fx.Node]:
 def _require_finite_outputs(source: fx.Node, ranges: dict[fx.Node, Range]) -> None:
     for node in _carriers(source, ranges):
         if is_secret(node) and any(user.op == "output" for user in node.users):
-            raise UnsupportedOperator(
-                f"an output holds infinity where a mask hides elements ({source_line(node) or 'source unknown'}), "
-                "which no fixed-point number can be; apply the mask to the answer once it is known"
-            )
+            raise infinite_output(source_line(node))
 
 
 def _require_that_it_hides_only(module: fx.GraphModule, node: fx.Node, user: fx.Node, most: float) -> None:

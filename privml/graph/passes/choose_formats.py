@@ -19,12 +19,12 @@ from privml.engines.interface import DEFAULT, backend, backends
 from privml.engines.plain.engine import PlainEngine
 from privml.errors import OverflowDetected, PrecisionLost, PrivmlError, UnsupportedOperator
 from privml.formats import float_format
-from privml.graph.ir import attributes_of, placeholders, shape_of, tensor_of
+from privml.graph.ir import attributes_of, placeholders, shape_of, source_line, tensor_of
 from privml.graph.passes.float_layers import all_floats, inner_floats, named_floats
 from privml.graph.passes.input_masks import widen
 from privml.graph.passes.losses import difference, losses
 from privml.graph.passes.precision import FIRST_BITS, WIDEST_BITS, Choice, Headroom, Precision
-from privml.graph.passes.ranges import Range, calibrate, chunks
+from privml.graph.passes.ranges import Range, calibrate, chunks, infinite_output
 from privml.graph.passes.rings import Rings
 from privml.graph.passes.rows import Rows, split_rows
 from privml.graph.passes.scales import Scales
@@ -127,6 +127,7 @@ def choose_formats(
         _require_tolerance(search, found)
         judged = _count(rows), _supposed_rows(search)
         return module, Choice(precision, found.error, (), rows.held_out, unseen, (), *judged, found.by_step)
+    _require_finite_outputs(module.graph, ranges)
     ranges = widen(module, rows.seen, ranges)
     search = replace(_search(module, precision, (rows, expected), ranges, others, steps), tell=tell)
     best = _in_fixed_point(search, precision)
@@ -208,6 +209,13 @@ def _joined(
         both = known.grain is not None and found.grain is not None
         known.grain = max(known.grain, found.grain) if both else None
     return tuple(sorted(beyond.items(), key=lambda pair: -pair[1]))
+
+
+def _require_finite_outputs(graph: fx.Graph, ranges: Mapping[fx.Node, Range]) -> None:
+    """UnsupportedOperator where the calibration data's answers hold infinity, of which a ring keeps some number."""
+    for node in graph.output_node().args[0]:
+        if node.meta.get("secret") and node in ranges and ranges[node].hides:
+            raise infinite_output(source_line(node))
 
 
 # ---- the search

@@ -57,7 +57,7 @@ def difference(
     for result, clear, more in zip(results, expected, beside or expected, strict=True):
         if clear.dtype.is_floating_point:
             size = max(_largest(clear), _largest(more)) or 1.0
-            error = float(torch.where(torch.isfinite(clear), result - clear, 0.0).abs().max()) / size
+            error = _largest_error(result, clear) / size
             worst = max(worst, math.inf if math.isnan(error) else error)
         elif labels:
             worst = max(worst, float((result != clear).double().mean()))
@@ -78,7 +78,14 @@ def _layers(node: fx.Node) -> list[str]:
     return found
 
 
+def _largest_error(result: torch.Tensor, clear: torch.Tensor) -> float:
+    errors = torch.where(torch.isfinite(clear), result - clear, 0.0).abs()
+    return float(errors.max()) if errors.numel() else 0.0
+
+
 def _largest(values: torch.Tensor) -> float:
+    if not values.numel():
+        return 0.0
     return float(torch.where(torch.isfinite(values), values, 0.0).abs().max())
 
 

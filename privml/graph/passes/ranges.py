@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import fx
 
-from privml.errors import InvalidInput
+from privml.errors import InvalidInput, UnsupportedOperator
 from privml.graph.ir import attributes_of, extremes_of, placeholders, real_extremes, shape_of, tensor_of
 from privml.graph.run import in_order, run_graph
 
@@ -80,6 +80,14 @@ class Observer:
                 value = value[torch.isfinite(value)]
             if value.numel():
                 _widen(known, node, value, real_extremes(value))
+
+
+def infinite_output(line: str | None) -> UnsupportedOperator:
+    """The error of a mask whose places are read out; ``line``: of the model, where it is known."""
+    return UnsupportedOperator(
+        f"an output holds infinity where a mask hides elements ({line or 'source unknown'}), which no fixed-point "
+        "number can be; apply the mask to the answer once it is known"
+    )
 
 
 def hold(graph: fx.Graph, ranges: dict[fx.Node, Range]) -> None:

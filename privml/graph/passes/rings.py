@@ -7,13 +7,15 @@ group, and so does truncation.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 from torch import fx
 
-from privml.graph.ir import attribute, calls
+from privml.errors import UnsupportedOperator
+from privml.graph.ir import attribute, calls, source_line
 from privml.graph.passes.kinds import (
     Kind,
     bias_of,
@@ -121,6 +123,11 @@ def _input_margin(plan: Scales, node: fx.Node, ranges: dict[fx.Node, Range], mar
 
 def _require(rings: Rings, key: Key, node: fx.Node, scale: int, largest: float, reserve: int = 0) -> None:
     layer = node.meta.get("layer", node.name)
+    if not math.isfinite(largest):
+        raise UnsupportedOperator(
+            f"layer {layer!r} adds infinity to every element ({source_line(node) or 'source unknown'}), which no "
+            "fixed-point number can be; hide some elements with torch.where or masked_fill, or add a finite number"
+        )
     rings.need(key, Need(bits_for(largest, scale) + reserve, layer, largest, scale, reserve))
 
 
