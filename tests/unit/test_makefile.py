@@ -26,6 +26,12 @@ def test_the_extension_alone_is_built(goal: str) -> None:
     assert builds and all("--target _core" in line for line in builds)
 
 
+def test_the_demo_is_the_script_that_its_test_runs() -> None:
+    """`.ci/run` leaves `make demo` out, for tests/process/test_demo.py runs the same script."""
+    *_, last = planned("demo", VENV=".venv").splitlines()
+    assert last == ".venv/bin/python scripts/demo.py"
+
+
 def test_common_headers_are_compiled_once_without_a_compiler_cache() -> None:
     assert "-DPRIVML_PCH=ON" in planned("configure", CMAKE_CXX_COMPILER_LAUNCHER="")
     assert "-DPRIVML_PCH=OFF" in planned("configure", CMAKE_CXX_COMPILER_LAUNCHER="ccache")
