@@ -288,10 +288,10 @@ def test_a_client_cannot_use_up_its_servers_half_by_a_word(program, tmp_path):
 
 
 def test_a_larger_query_may_be_lost_as_a_whole(program, tmp_path):
-    for outcome in make(program, tmp_path, count=4):
+    for outcome in make(program, tmp_path, count=6):
         assert not isinstance(outcome, Exception), outcome
     with half(program, tmp_path, 0) as ours:
-        large = needed(program, [(3, 4)], SessionSpec())
+        large = needed(program, [(4, 4)], SessionSpec())
         assert ours.allot({"position": [2, 2]}, large).start == (2, 2)
 
 
@@ -363,7 +363,7 @@ def test_queries_over_a_slow_link_take_as_few_messages_as_are_predicted(tmp_path
     with half(program, tmp_path, 0) as ours, half(program, tmp_path, 1) as theirs:
         served, _ = answer(program, ours, theirs, torch.randn(rows, 4), linear="ot", link_profile=link)
     spec = SessionSpec(engine("twopc", linear="ot"), link=link)
-    predicted = program.cost([(rows, 4)], spec).snapshot().online
-    near = program.cost([(rows, 4)], replace(spec, link=LinkProfile())).snapshot().online
+    predicted = program.cost([(rows, 4)], spec, rank=0).snapshot().online
+    near = program.cost([(rows, 4)], replace(spec, link=LinkProfile()), rank=0).snapshot().online
     online = served.ledger.snapshot().online
     assert online.depth == predicted.depth < near.depth and online.bytes == predicted.bytes

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def planned(goal: str, **variables: str) -> str:
     """The commands of a goal, which are not run."""
-    command = ["make", "--dry-run", goal]
+    command = ["make", "--no-print-directory", "--dry-run", goal]
     return subprocess.run(
         command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=True
     ).stdout
