@@ -131,20 +131,20 @@ def rectified_in(
     """max(x, 0) rounded to the scale of ``to``, in its ring, where an engine finds the sign and the carry of the bits
     that are dropped together: one that floors, and to which narrow rings are worth it. None elsewhere, and if ``to``
     has no smaller scale. A value whose sum with half a unit wraps has the sign of that sum. ``windows``: of the largest
-    along the last dimension."""
+    along the last dimension, None also if the ring of ``to`` may be too small for it."""
     shift = fmt.scale - to.scale
     if engine.stays_wide or not engine.floors or shift <= 0:
         return None
     half = 1 << (shift - 1)
     raised = plus(fmt, 0, half)
     bits = min(width(raised) + (1 if windows else 0), fmt.bits)  # differences take a bit more
-    if shift >= bits:
+    result = of_interval(plain_format(to), 0, interval(raised)[1] >> shift)
+    if shift >= bits or (windows and not result.nonnegative):
         return None
     share = engine.add_public(share, half, fmt.bits)
     if bits < fmt.bits:
         share = engine.reduce(share, fmt.bits, bits)
     quotient = engine.rectified_maximum if windows else engine.rectified_quotient
-    result = of_interval(plain_format(to), 0, interval(raised)[1] >> shift)
     return engine.claim(quotient(share, bits, shift, to.bits), *interval(result)), result
 
 

@@ -61,8 +61,6 @@ def _rectified(engine: Engine, windows: Share, fmt: RingFormat) -> tuple[Share, 
         return None
     if own is not None and (not isinstance(own, FixedPoint) or (own.bits, own.scale) != (fmt.bits, fmt.scale)):
         return None
-    if (interval(fmt)[1] >> max(fmt.scale - to.scale, 0)) + 1 >= 1 << (to.bits - 1):
-        return None
     return rectified_in(engine, windows, fmt, to, windows=True)
 
 

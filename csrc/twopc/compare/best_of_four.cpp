@@ -25,10 +25,6 @@ std::vector<Group> groups_in(i64 candidates) {
   return groups;
 }
 
-constexpr i64 pairs_in(i64 size) { return size * (size - 1) / 2; }
-// Pair (a, b), a < b, of a group of `size`.
-constexpr i64 pair_at(i64 size, i64 a, i64 b) { return a * (2 * size - a - 1) / 2 + b - a - 1; }
-
 struct Counts {
   i64 pairs = 0, selections = 0;
   std::vector<int> products;       // of groups of three: widths

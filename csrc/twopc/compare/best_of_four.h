@@ -29,6 +29,9 @@ struct CandidateShape {
   int bits = 64;
 };
 i64 groups_of_four(i64 candidates);
+// Of so many numbers all pairs (a, b), a < b, in this order.
+constexpr i64 pairs_in(i64 size) { return size * (size - 1) / 2; }
+constexpr i64 pair_at(i64 size, i64 a, i64 b) { return a * (2 * size - a - 1) / 2 + b - a - 1; }
 void best_of_four(ot::Party& party, const CandidateShape& shape, std::vector<u64>& state);
 void cost_best_of_four(ot::CostMeter& meter, const CandidateShape& shape);
 

@@ -11,6 +11,15 @@ int levels_of(std::span<const Comparison> all) {
   return levels;
 }
 
+ComparisonShape sign_and_carry(int bits, int shift) {
+  const int low = bits - 1;
+  return {low, shift < low ? shift : 0};
+}
+
+std::span<const u8> low_answer(const ComparisonShape& shape, const Comparison& finished) {
+  return shape.split > 0 ? low_greater_of(finished) : greater_of(finished);
+}
+
 int levels_to_low(const ComparisonShape& shape, const ComparisonPlan& plan) {
   if (shape.split == 0) return levels_of(plan);
   int known = 0;

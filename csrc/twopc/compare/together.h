@@ -14,8 +14,12 @@ inline int levels_of(const ComparisonPlan& plan) {
 }
 int levels_of(std::span<const Comparison> all);
 
-// After so many levels the answer for the low `split` bits is known.
+// The carry into the sign of a number of `bits` bits and that of its low `shift` bits, which are
+// the same carry if only the sign is left of it.
+ComparisonShape sign_and_carry(int bits, int shift);
+// After so many levels the answer for the low `split` bits, or for all without a split, is known.
 int levels_to_low(const ComparisonShape& shape, const ComparisonPlan& plan);
+std::span<const u8> low_answer(const ComparisonShape& shape, const Comparison& finished);
 
 // Reads the first flight of all, then exchanges the leaves.
 void exchange_leaves(ot::Party& party, std::span<Comparison> all);

@@ -24,18 +24,10 @@ struct Shape {
 // The carry out of the bits that are dropped, and that into the sign, if it has lower bits. Of one
 // number the first is the split of the second, unless they are the same.
 std::vector<CountedShape> comparisons(const Shape& shape, i64 n) {
-  const int shift = shape.quotient.shift;
-  if (shape.own_sign()) {
-    const int low = shape.quotient.bits - 1;
-    return {{{low, shift < low ? shift : 0}, n}};
-  }
-  std::vector<CountedShape> all{{{shift}, n}};
+  if (shape.own_sign()) return {{sign_and_carry(shape.quotient.bits, shape.quotient.shift), n}};
+  std::vector<CountedShape> all{{{shape.quotient.shift}, n}};
   if (shape.y_bits > 1) all.push_back({{shape.y_bits - 1}, n});
   return all;
-}
-
-std::span<const u8> dropped_carry(const CountedShape& asked, const Comparison& comparison) {
-  return asked.shape.split > 0 ? low_greater_of(comparison) : greater_of(comparison);
 }
 
 // XOR shares of whether the quotient is taken.
@@ -76,7 +68,7 @@ void run_chunk(ot::Party& party, const Shape& shape, std::span<const u64> x,
   std::vector<u8> difference(n);
   AlignedVector<u64> high;
   const auto write = [&](int k) {
-    if (k == known) write_carries(party, dropped_carry(asked[0], carries[0]), quotients);
+    if (k == known) write_carries(party, low_answer(asked[0].shape, carries[0]), quotients);
     if (k == levels)
       write_difference(party, taken(party.rank, shape, signs, carries), chosen.bits, difference);
     if (k < exchanges - 1) return;
@@ -84,7 +76,7 @@ void run_chunk(ot::Party& party, const Shape& shape, std::span<const u64> x,
     write_drawn_selection(party, high, shape.quotient.ring, chosen);
   };
   const auto read = [&](int k) {
-    if (k == known) read_carries(party, dropped_carry(asked[0], carries[0]), quotients);
+    if (k == known) read_carries(party, low_answer(asked[0].shape, carries[0]), quotients);
     if (k == levels) read_bits_xor(party, difference);
     if (k == exchanges - 1) read_random_selection(party, chosen);
   };

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "twopc/compare/rectified_maximum.h"
+#include "twopc/width/rectified_maximum.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "base/error.h"
+#include "twopc/compare/best_of_four.h"
 #include "twopc/compare/maximum.h"
 #include "twopc/compare/together.h"
 #include "twopc/select/bit_products.h"
@@ -17,19 +18,14 @@ namespace {
 
 constexpr i64 kMost = 4;  // numbers of a window whose pairs are all compared
 
-i64 pairs_in(i64 window) { return window * (window - 1) / 2; }
-// Pair (a, b), a < b.
-i64 pair_at(i64 window, i64 a, i64 b) { return a * (2 * window - a - 1) / 2 + b - a - 1; }
-
 QuotientShape quotient_of(const RectifiedMaximum& shape) {
   return {shape.bits, shape.shift, shape.out_bits};
 }
 
 // Signs with the carries of the dropped bits, then the pairs, of n windows.
 std::vector<CountedShape> comparisons(const RectifiedMaximum& shape, i64 n) {
-  const int low = shape.bits - 1;
-  return {{{low, shape.shift < low ? shape.shift : 0}, n * shape.window},
-          {{low}, n * pairs_in(shape.window)}};
+  return {{sign_and_carry(shape.bits, shape.shift), n * shape.window},
+          {{shape.bits - 1}, n * pairs_in(shape.window)}};
 }
 
 // What a number must be to be taken takes so many rounds of products: two bits, or up to four.
@@ -121,8 +117,7 @@ void at_once(ot::Party& party, const RectifiedMaximum& shape, std::span<const u6
   exchange_leaves(party, carries);
   const int levels = levels_of(carries), known = levels_to_low(asked[0].shape, carries[0].plan);
   const int rounds = product_rounds(window), last = levels + rounds;
-  const std::span<const u8> dropped =
-      asked[0].shape.split > 0 ? low_greater_of(carries[0]) : greater_of(carries[0]);
+  const std::span<const u8> dropped = low_answer(asked[0].shape, carries[0]);
   Outcomes outcomes;
   PendingProducts pending;
   std::vector<u8> difference(window * n);

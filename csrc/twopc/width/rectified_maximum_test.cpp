@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "twopc/compare/rectified_maximum.h"
+#include "twopc/width/rectified_maximum.h"
 
 #include <gtest/gtest.h>
 
