@@ -30,14 +30,13 @@ twopc::WideProduct product_of(const std::array<i64, 4>& sizes, const Format& x, 
 }
 
 py::dict side_of(const twopc::WideSide& side, const lattice::SwitchingLevels& levels) {
-  const twopc::WideWork work = twopc::work_of(side, levels);
   const lattice::RingSet& ring = side.choice.set.ring;
   return py::dict("n"_a = ring.n, "log_q"_a = ring.log_q, "gates"_a = ring.security.gates,
                   "core_svp"_a = ring.security.core_svp, "terms"_a = side.terms.size(),
                   "upload_bits"_a = side.choice.upload_bits,
                   "answer_bits"_a = side.choice.answer_bits, "key_bytes"_a = side.key_bytes,
                   "upload_bytes"_a = side.upload_bytes, "answer_bytes"_a = side.answer_bytes,
-                  "nanoseconds"_a = work.nanoseconds());
+                  "nanoseconds"_a = twopc::work_of(side, levels));
 }
 
 py::object plan(const twopc::WideSession& session, const std::array<i64, 4>& sizes, const Format& x,
@@ -59,23 +58,43 @@ py::object plan(const twopc::WideSession& session, const std::array<i64, 4>& siz
   return py::dict("sides"_a = sides, "log2_failure"_a = found->log2_failure);
 }
 
+// A factor [batch, rows, columns] with any strides, which its owner passes.
+MatrixBatch batch_if(const Words& array, const char* name, const std::array<i64, 3>& shape) {
+  if (!array) return {};
+  const bool words =
+      py::isinstance<py::array_t<i64>>(*array) || py::isinstance<py::array_t<u64>>(*array);
+  bool fits = words && array->ndim() == 3;
+  MatrixBatch out;
+  if (fits) {
+    i64* const strides[] = {&out.batch, &out.row, &out.column};
+    for (int i = 0; i < 3; ++i) {
+      fits = fits && array->shape(i) == shape[i] &&
+             array->strides(i) % static_cast<py::ssize_t>(sizeof(u64)) == 0;
+      *strides[i] = array->strides(i) / static_cast<py::ssize_t>(sizeof(u64));
+    }
+  }
+  if (!fits)
+    throw InvalidArgument(std::string(name) +
+                          ": needs an array of int64 or uint64 of the product's shape");
+  out.words = static_cast<const u64*>(array->data());
+  return out;
+}
+
 py::array multiply(TwoPartySession& session, twopc::WideSession& keys, const Words& x,
                    const Format& x_format, const Words& y, const Format& y_format,
                    const std::array<i64, 4>& sizes, int ell, bool keeps_last_bit,
                    std::optional<i64> byte_price) {
-  const auto a = view_if(x, "x"), b = view_if(y, "y");
   // Arguments are checked before a session is touched, which a failing protocol would end.
   const twopc::WideProduct product =
       product_of(sizes, x_format, y_format, ell, keeps_last_bit, byte_price);
   const auto& [rows, inner, columns] = product.shape;
   expect(keys.plans.of(product, keys.states).has_value(),
          "lattice: no parameters serve this product");
-  const auto check = [&](std::span<const u64> words, const twopc::Operand& format, i64 count) {
-    expect(size(words) == (twopc::holds(session.rank(), format) ? count : 0),
-           "lattice: an operand does not match the shape");
-  };
-  check(a, product.x, product.batch * rows * inner);
-  check(b, product.y, product.batch * inner * columns);
+  const MatrixBatch a = batch_if(x, "x", {product.batch, rows, inner});
+  const MatrixBatch b = batch_if(y, "y", {product.batch, inner, columns});
+  expect((a.words != nullptr) == twopc::holds(session.rank(), product.x) &&
+             (b.words != nullptr) == twopc::holds(session.rank(), product.y),
+         "lattice: a factor is passed by the parties that know it, and by no others");
   Result<u64> out(session, {product.batch, rows, columns});
   session.run([&](ot::Party& party) { twopc::wide_matmul(party, keys, product, a, b, out.span); },
               [&](ot::CostMeter& meter) { twopc::cost_wide_matmul(meter, keys, product); });

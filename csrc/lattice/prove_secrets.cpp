@@ -103,10 +103,12 @@ void packed() {
   }
 }
 
-void wide() {
-  const WideSet& set = kWideSets[1];
-  const WideShape shape{set.ring.n, 1, 3, 5, 4, 2, 1};
-  WideBounds bounds{32, 10 * std::exp2(62), 1, shape.levels, {0b11}};
+void wide(int upload_levels) {
+  const WideSet& set = kWideSets[2];
+  const WideShape shape{set.ring.n, 1, 3, 5, 4, 2, 1, upload_levels};
+  const double squares = 10 * std::exp2(22 + 2 * upload_levels);
+  const WideBounds bounds{
+      32, squares, 1, shape.levels - upload_levels, {0b11}, squares * upload_levels};
   const WideChoice choice = choose_wide(set, bounds).value();
   const Factors factors(shape.rows * shape.inner, shape.inner * shape.columns, 3);
   crypto::Prg client(hidden_block(6)), evaluators(hidden_block(7));
@@ -128,7 +130,8 @@ void wide() {
   TorusVector sums(shape.rows * shape.columns), mine(sums.size());
   while (evaluator.parts_read() < shape.parts()) evaluator.read_part(upload);
   for (i64 i = 0; i < shape.answers(); ++i) {
-    evaluator.answer(i, factors.weights, answer, sums);
+    evaluator.answer(i, {row_major(factors.weights, shape.inner, shape.columns), {32, true}},
+                     answer, sums);
     publish(answer);
     owner.add_answers(choice, shape, i, answer, mine);
   }
@@ -145,6 +148,7 @@ int main(int argc, char** argv) {
   }
   columns();
   packed();
-  wide();
+  wide(0);
+  wide(1);
   std::puts("no branch and no address depends on a secret");
 }

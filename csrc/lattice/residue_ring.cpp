@@ -147,7 +147,7 @@ void ResidueRing::add_products(std::span<const Residues* const> a,
 }
 
 void ResidueRing::multiply_rows(std::span<const ResiduePair> pairs, std::span<const double> first,
-                                i64 used, std::span<ResiduePair> out) const {
+                                i64 used, bool fresh, std::span<ResiduePair> out) const {
   const i64 count = std::ssize(pairs), rows = std::ssize(out), prime = rows * count * used;
   expect(count >= 1 && used >= 16 && used <= n_ && std::has_single_bit(static_cast<u64>(used)) &&
              std::ssize(first) == moduli() * prime,
@@ -170,9 +170,9 @@ void ResidueRing::multiply_rows(std::span<const ResiduePair> pairs, std::span<co
           transforms_->forward_part(roots_[i], n_,
                                     first.subspan(i * prime + (row * count + k) * used, used),
                                     place, tile, factors.data() + k * tile);
-        kernels_->add_products(roots_[i], tile, left.data(), factor.data(), count, true,
+        kernels_->add_products(roots_[i], tile, left.data(), factor.data(), count, fresh,
                                out[row].c0.data() + at);
-        kernels_->add_products(roots_[i], tile, right.data(), factor.data(), count, true,
+        kernels_->add_products(roots_[i], tile, right.data(), factor.data(), count, fresh,
                                out[row].c1.data() + at);
       }
     }

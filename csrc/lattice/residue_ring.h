@@ -60,11 +60,11 @@ class ResidueRing {
   void combine(const Residues& a, const Residues& b, Residues& sum, Residues& difference) const;
   // Sums of up to eight residues come back below 0.51 primes.
   void reduce(Residues& a) const { add_products({}, {}, false, a); }
-  // out[r] = the sum of pairs[k] times the transformed polynomial (r, k), of which the coefficients
-  // but the first `used`, a power of two of at least 16, are zero. `first`: these, for each prime
-  // row by row, as words() gives them.
+  // The sum of pairs[k] times the transformed polynomial (r, k), of which the coefficients but the
+  // first `used`, a power of two of at least 16, are zero, is added to out[r] or, if that is
+  // `fresh`, put there. `first`: these, for each prime row by row, as words() gives them.
   void multiply_rows(std::span<const ResiduePair> pairs, std::span<const double> first, i64 used,
-                     std::span<ResiduePair> out) const;
+                     bool fresh, std::span<ResiduePair> out) const;
   // X^power, transformed, for any power.
   Residues monomial(i64 power) const;
   // Where the places of a transformed polynomial come from under X -> X^power, for odd powers.

@@ -115,7 +115,7 @@ TEST(ResidueRing, RowsOfShortPolynomialsAreMultipliedAsWholeOnes) {
       std::vector<double> first;
       for (int i = 0; i < ring.moduli(); ++i) first.insert(first.end(), small.begin(), small.end());
       for (ResiduePair& row : out) row = {Residues(ring.size()), Residues(ring.size())};
-      ring.multiply_rows(pairs, first, used, out);
+      ring.multiply_rows(pairs, first, used, true, out);
       for (i64 row = 0; row < rows; ++row)
         for (const bool second : {false, true}) {
           Residues expected(ring.size());

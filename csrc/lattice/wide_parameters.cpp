@@ -42,6 +42,12 @@ double SwitchingLevels::images(int levels, i64 outputs) const {
   return static_cast<double>(sum);
 }
 
+int SwitchingLevels::switches(int first, int last) const {
+  int sum = 0;
+  for (int level = first; level < last; ++level) sum += times(level);
+  return sum;
+}
+
 SwitchingLevels SwitchingLevels::with(int levels) const {
   SwitchingLevels best = *this;
   double least = -1;
@@ -71,9 +77,11 @@ double log2_failure(const WideChoice& choice, const WideBounds& bounds) {
   const double zero = kErrorVariance * (static_cast<double>(ring.n) + weight);
   const double c1 = weight * twice_rounded(ring, choice.answer_bits);
   const double each = switches * keys_variance(choice.set) + zero + c1;
-  const double rounded = std::sqrt(bounds.squares * twice_rounded(ring, choice.upload_bits)) +
-                         std::sqrt(bounds.answers * switches * below_variance(choice.set));
-  const double sum = bounds.squares * kErrorVariance + rounded * rounded + bounds.answers * each;
+  const double rounded =
+      std::sqrt(bounds.squares * twice_rounded(ring, choice.upload_bits)) +
+      std::sqrt((bounds.answers * switches + bounds.images) * below_variance(choice.set));
+  const double sum = bounds.squares * kErrorVariance + bounds.images * keys_variance(choice.set) +
+                     rounded * rounded + bounds.answers * each;
   // From here on in units of 2^-ring_bits.
   const double variance = sum * std::exp2(2 * (choice.ring_bits - ring.log_q));
   const double room = 0.25 - std::exp2(-20);
@@ -82,7 +90,8 @@ double log2_failure(const WideChoice& choice, const WideBounds& bounds) {
 
 std::optional<WideChoice> choose_wide(const WideSet& set, const WideBounds& bounds) {
   expect(bounds.ring_bits >= 1 && bounds.ring_bits <= 64 && bounds.squares > 0 &&
-             bounds.answers >= 1 && bounds.levels >= 0 && bounds.levels <= kMostWideLevels,
+             bounds.answers >= 1 && bounds.levels >= 0 && bounds.levels <= kMostWideLevels &&
+             bounds.images >= 0,
          "lattice: a product's bounds must be positive");
   for (int dropped = kFewestDropped; dropped <= kMostDropped; ++dropped) {
     WideChoice choice{set, bounds.ring_bits, set.ring.log_q, bounds.ring_bits + dropped, 0};

@@ -50,17 +50,22 @@ struct SwitchingLevels {
   double images(int levels, i64 outputs) const;
   int serving(int level) const { return level + std::countr_zero(kept >> level); }
   int times(int level) const { return 1 << (serving(level) - level); }
+  // Key switches of the images of all levels from `first` to before `last`, one of each.
+  int switches(int first, int last) const;
 };
 inline constexpr int kMostWideLevels = 10;
 
 // What is public about answers whose noises add up in one result.
 struct WideBounds {
   int ring_bits = 0;
-  // Of what a coefficient meets: the sum of inner * columns at once * largest^2, see parameters.h.
+  // Of what a coefficient meets: the sum of inner * columns at once * largest^2, see parameters.h,
+  // times 4 for each level whose images are those of uploads.
   double squares = 0;
   int answers = 1;  // of which each has halves c1 of its own
-  int levels = 0;   // of packing, at most
+  int levels = 0;   // of packing outputs, at most
   SwitchingLevels keys{};
+  // The sum of the squares times the key switches of an upload's image, the most of all images.
+  double images = 0;
 };
 
 struct WideChoice {

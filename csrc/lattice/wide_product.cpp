@@ -5,16 +5,71 @@
 #include <bit>
 
 #include "base/error.h"
+#include "base/multiversion.h"
 #include "base/parallel.h"
 
 namespace privml::lattice {
 namespace {
 
-constexpr i64 kMostOutputsAtOnce = 16;          // for which ciphertexts are read once
-constexpr i64 kMostWordsAtOnce = i64{1} << 20;  // of y, as residues
-constexpr u64 kFewestWords = 16;
+constexpr i64 kMostSumsAtOnce = 16;             // for which ciphertexts are read once
+constexpr i64 kMostWordsAtOnce = i64{1} << 19;  // of y, as residues
+constexpr i64 kFewestWords = 16;
+// Of y: as many as a cache line has words, which are of several columns; and how far ahead they are
+// fetched.
+constexpr i64 kRowsAtOnce = 8, kRowsAhead = 16;
 
 i64 power_of(i64 n, int level) { return (n >> level) + 1; }
+
+// The level of packing whose images make those of an upload with that bit in their number.
+int level_of(const WideShape& shape, int bit) { return shape.levels - shape.upload_levels + bit; }
+
+// The power to which an image takes X, modulo 2 n.
+i64 power_of_image(const WideShape& shape, i64 image) {
+  i64 power = 1;
+  for (int bit = 0; bit < shape.upload_levels; ++bit)
+    if (image >> bit & 1)
+      power = power * power_of(shape.n, level_of(shape, bit)) & (2 * shape.n - 1);
+  return power;
+}
+
+// That of an odd number modulo 2 n.
+i64 inverse(i64 odd, i64 n) {
+  u64 out = 1;
+  const u64 x = static_cast<u64>(odd);
+  for (int correct = 1; correct < 64; correct *= 2) out *= 2 - x * out;
+  return static_cast<i64>(out) & (2 * n - 1);
+}
+
+// Both have as many words; the sign is 0 or all ones, which negates.
+PRIVML_TARGET_CLONES
+void add_and_subtract(const u64* moved, u64 sign, i64 count, u64* sum, u64* difference) {
+  for (i64 i = 0; i < count; ++i) {
+    const u64 even = sum[i], odd = (moved[i] ^ sign) - sign;
+    sum[i] = even + odd;
+    difference[i] = even - odd;
+  }
+}
+
+// even + X^shift odd and even - X^shift odd in place, 0 <= shift < 2 n.
+void join(std::span<u64> even, std::span<u64> odd, i64 shift, std::span<u64> copy) {
+  const i64 n = std::ssize(even), by = shift & (n - 1);
+  const u64 sign = shift < n ? 0 : ~u64{0};
+  std::ranges::copy(odd, copy.begin());
+  add_and_subtract(&copy[0], sign, n - by, &even[by], &odd[by]);
+  if (by > 0) add_and_subtract(&copy[n - by], ~sign, by, &even[0], &odd[0]);
+}
+
+// A polynomial's image under X -> X^power.
+PRIVML_TARGET_CLONES
+void take_image(const u64* words, i64 n, i64 power, u64* image) {
+  // The place of X^i comes from that of X^(i / power).
+  const i64 back = inverse(power, n);
+  for (i64 i = 0; i < n; ++i) {
+    const i64 from = i * back & (2 * n - 1);
+    const u64 sign = u64{0} - static_cast<u64>(from >= n);
+    image[i] = (words[from & (n - 1)] ^ sign) - sign;
+  }
+}
 
 i64 switching_index(int level, int digit) { return level * kWideDigits + digit; }
 
@@ -47,9 +102,10 @@ Output output_of(const WideShape& shape, i64 number) {
 // Calls place(coefficient, entry) for the entries of the outputs that an answer holds.
 template <class Place>
 void in_places(const WideShape& shape, i64 answer, Place&& place) {
-  const i64 gap = shape.gap(), first = answer * gap;
-  for (i64 i = 0; i < std::min(gap, shape.outputs() - first); ++i) {
-    const Output output = output_of(shape, first + i);
+  const i64 gap = shape.gap(), first = answer * gap, sums = shape.sums(answer);
+  for (i64 number = 0; number < shape.outputs_of(answer); ++number) {
+    const Output output = output_of(shape, first + number);
+    const i64 i = number / sums * shape.made() + number % sums;
     for (i64 row = 0; row < shape.rows_of(output.part); ++row) {
       const i64 at = output.product * shape.rows + output.part * shape.rows_at_once() + row;
       for (i64 column = 0; column < output.columns; ++column)
@@ -78,9 +134,19 @@ void expect_fits(const WideChoice& choice, const WideShape& shape) {
              shape.columns >= 1 && shape.levels >= 0 && shape.column_levels >= 0 &&
              shape.rows_at_once() >= 1,
          "lattice: the product does not fit the polynomials");
+  expect(shape.upload_levels >= 0 && shape.upload_levels <= shape.levels &&
+             choice.ring_bits + shape.upload_levels <= 64 &&
+             (shape.upload_levels == 0 || shape.batch * shape.parts() == 1),
+         "lattice: images of uploads are for one part of rows");
 }
 
 }  // namespace
+
+i64 WideShape::factor_words() const {
+  if (upload_levels > 0) return n;
+  const i64 length = (std::min(columns_at_once(), columns) - 1) * gap() + width_of(0);
+  return std::max(kFewestWords, static_cast<i64>(std::bit_ceil(static_cast<u64>(length))));
+}
 
 i64 WideShape::sent() const {
   return batch * ((parts() - 1) * slots_of(0) + slots_of(parts() - 1)) * inner;
@@ -163,6 +229,7 @@ void WideKeyOwner::write_upload(const WideChoice& choice, const WideShape& shape
              std::ssize(out) == wide_upload_bytes(choice, shape),
          "lattice: the message does not match the shape");
   const i64 gap = shape.gap();
+  const int message_bits = choice.ring_bits + shape.upload_levels;
   i64 written = 0;
   in_polynomials(shape, [&](i64 index, i64 product, i64 part, i64 block) {
     const TorusVector c0 =
@@ -175,8 +242,7 @@ void WideKeyOwner::write_upload(const WideChoice& choice, const WideShape& shape
       const bool empty = slot % shape.columns_at_once() != 0 || row >= shape.rows_of(part);
       for (i64 k = 0; k < width; ++k) {
         Torus value = c0[slot * gap + k];
-        if (!empty)
-          value = value + torus_of(x[at * shape.inner + block * gap + k], choice.ring_bits);
+        if (!empty) value = value + torus_of(x[at * shape.inner + block * gap + k], message_bits);
         sent[i * width + k] = rounded(value, choice.upload_bits);
       }
     }
@@ -291,6 +357,18 @@ void WideEvaluator::read_part(Bytes upload) {
     ciphertexts.push_back({ring.product(transformed(ring, ring.of_torus(c0)), shift),
                            ring.product(transformed(ring, ring.uniform(seed)), shift)});
   }
+  // An image with the lowest level last is that of one without it.
+  ciphertexts.resize(shape_.images() * blocks);
+  for (int bit = shape_.upload_levels - 1; bit >= 0; --bit)
+    for (i64 image = 0; image < shape_.images(); image += i64{2} << bit)
+      for (i64 block = 0; block < blocks; ++block) {
+        Ciphertext from = ciphertexts[image * blocks + block];
+        Ciphertext& to = ciphertexts[(image + (i64{1} << bit)) * blocks + block];
+        to = {Residues(ring.size()), Residues(ring.size())};
+        std::ranges::fill(to.c0, 0.);
+        std::ranges::fill(to.c1, 0.);
+        keys_.add_image(level_of(shape_, bit), from, to);
+      }
   parts_[read_++] = std::move(ciphertexts);
 }
 
@@ -299,70 +377,109 @@ i64 WideEvaluator::parts_for(i64 answer) const {
   return last / shape_.column_groups() + 1;
 }
 
-i64 WideEvaluator::words_at_once() const {
-  const i64 columns = std::min(shape_.columns_at_once(), shape_.columns);
-  const auto length = static_cast<u64>((columns - 1) * shape_.gap() + shape_.width_of(0));
-  return static_cast<i64>(std::max(kFewestWords, std::bit_ceil(length)));
+i64 WideEvaluator::sums_at_once() const {
+  const i64 each = shape_.images() * shape_.blocks() * shape_.factor_words();
+  i64 sums = std::min(shape_.made(), kMostSumsAtOnce);
+  while (sums > 1 && sums * each > kMostWordsAtOnce) sums /= 2;
+  return sums;
 }
 
-i64 WideEvaluator::outputs_at_once() const {
-  i64 outputs = std::min(shape_.gap(), kMostOutputsAtOnce);
-  while (outputs > 1 && outputs * shape_.blocks() * words_at_once() > kMostWordsAtOnce)
-    outputs /= 2;
-  return outputs;
-}
-
-// Columns of y in polynomials, those of an output in one, times the ciphertexts of their parts.
-void WideEvaluator::make(i64 first, i64 last, i64 stride, std::span<const u64> y,
-                         Outputs& outputs) const {
-  const ResidueRing& ring = keys_.ring();
-  const i64 blocks = shape_.blocks(), gap = shape_.gap(), groups = shape_.column_groups();
-  const i64 used = words_at_once();
-  outputs.first = first;
-  outputs.stride = stride;
-  outputs.made.resize(ceil_div(last - first, stride));
-  for (Ciphertext& output : outputs.made) {
-    output.c0.resize(ring.size());
-    output.c1.resize(ring.size());
-  }
-  WipedVector<u64> words;
-  WipedVector<double> residues;
-  for (i64 done = 0, next; done < std::ssize(outputs.made); done = next) {
-    const i64 whole = (first + done * stride) / groups;
-    next = std::min(ceil_div((whole + 1) * groups - first, stride), std::ssize(outputs.made));
-    std::vector<Output> columns;
-    for (i64 i = done; i < next; ++i) columns.push_back(output_of(shape_, first + i * stride));
-    words.assign(std::ssize(columns) * blocks * used, 0);
-    for (i64 k = 0; k < shape_.inner; ++k) {
-      const i64 block = k / gap, place = block * used + shape_.width_of(block) - 1 - k % gap;
-      const u64* row = &y[(whole / shape_.parts() * shape_.inner + k) * shape_.columns];
-      for (i64 i = 0; i < std::ssize(columns); ++i)
-        for (i64 column = 0; column < columns[i].columns; ++column)
-          words[i * blocks * used + place + column * gap] = row[columns[i].first + column];
+// Columns of y in polynomials, those of an output in one, for all blocks; zeros for outputs that
+// there are not.
+void WideEvaluator::write_factors(i64 whole, std::span<const i64> outputs, const WideFactor& y,
+                                  std::span<u64> words) const {
+  const i64 blocks = shape_.blocks(), gap = shape_.gap(), used = shape_.factor_words();
+  const i64 step = std::min(kRowsAtOnce, gap);
+  const auto [row_stride, column_stride] = std::pair{y.matrices.row, y.matrices.column};
+  const u64* const own = y.matrices.matrix(whole / shape_.parts());
+  std::ranges::fill(words, 0);
+  for (i64 i = 0; i < std::ssize(outputs); ++i) {
+    if (outputs[i] >= shape_.outputs()) continue;
+    const Output output = output_of(shape_, outputs[i]);
+    for (i64 k = 0; k < shape_.inner; k += step) {
+      const i64 block = k / gap, rows = std::min(step, shape_.inner - k);
+      const i64 place = (i * blocks + block) * used + shape_.width_of(block) - 1 - k % gap;
+      const u64* const from = own + k * row_stride + output.first * column_stride;
+      for (i64 row = 0; row < std::min(step, shape_.inner - k - kRowsAhead); ++row)
+        __builtin_prefetch(from + (row + kRowsAhead) * row_stride);
+      for (i64 column = 0; column < output.columns; ++column)
+        for (i64 row = 0; row < rows; ++row)
+          words[place + column * gap - row] =
+              y.format(from[row * row_stride + column * column_stride]);
     }
-    residues.resize(ring.moduli() * std::ssize(words));
-    ring.words(words, shape_.levels, residues);
-    ring.multiply_rows(parts_.at(whole), residues, used,
-                       std::span(outputs.made).subspan(done, next - done));
   }
 }
 
-// Outputs first, first + stride, ... before `last` in one, at multiples of stride: those at twice
-// the stride first.
-WideEvaluator::Ciphertext WideEvaluator::pack(i64 first, i64 last, i64 stride,
-                                              std::span<const u64> y, Outputs& outputs) const {
-  if (shape_.gap() / stride == outputs_at_once()) make(first, last, stride, y, outputs);
-  if (stride == shape_.gap())
-    return std::move(outputs.made[(first - outputs.first) / outputs.stride]);
+// Factors of outputs that are joined, `count` polynomials each, to those of the images of uploads.
+void WideEvaluator::join_factors(i64 count, std::span<u64> words) const {
+  const i64 n = shape_.n, images = shape_.images();
+  WipedVector<u64> copy(n);
+  const auto factor = [&](i64 image, i64 i) { return words.subspan((image * count + i) * n, n); };
+  for (int bit = shape_.upload_levels - 1; bit >= 0; --bit)
+    for (i64 image = 0; image < images; ++image) {
+      if (image >> bit & 1) continue;
+      const i64 above = image >> bit << bit;
+      const i64 back = inverse(power_of_image(shape_, above), n);
+      const i64 shift = (back << level_of(shape_, bit)) & (2 * n - 1);
+      for (i64 i = 0; i < count; ++i)
+        join(factor(image, i), factor(image + (i64{1} << bit), i), shift, copy);
+    }
+  for (i64 image = 1; image < images; ++image)
+    for (i64 i = 0; i < count; ++i) {
+      const auto one = factor(image, i);
+      std::ranges::copy(one, copy.begin());
+      take_image(copy.data(), n, power_of_image(shape_, image), one.data());
+    }
+}
+
+void WideEvaluator::make(i64 first, i64 stride, const WideFactor& y, Sums& sums) const {
+  const ResidueRing& ring = keys_.ring();
+  const i64 blocks = shape_.blocks(), groups = shape_.column_groups(), images = shape_.images();
+  const i64 used = shape_.factor_words(), begin = sums.answer * shape_.gap();
+  sums.first = first;
+  sums.stride = stride;
+  sums.made.resize(ceil_div(sums.count - first, stride));
+  for (Ciphertext& sum : sums.made) {
+    sum.c0.resize(ring.size());
+    sum.c1.resize(ring.size());
+  }
+  std::vector<i64> outputs;
+  for (i64 done = 0, next; done < std::ssize(sums.made); done = next) {
+    const i64 output = begin + first + done * stride, whole = output / groups;
+    next = std::min(done + ceil_div((whole + 1) * groups - output, stride), std::ssize(sums.made));
+    outputs.clear();
+    for (i64 image = 0; image < images; ++image)
+      for (i64 i = done; i < next; ++i)
+        outputs.push_back(begin + first + i * stride + image * sums.count);
+    const i64 each = (next - done) * blocks * used;
+    sums.words.resize(images * each);
+    sums.residues.resize(ring.moduli() * each);
+    const std::span<u64> words = sums.words;
+    write_factors(whole, outputs, y, words);
+    join_factors((next - done) * blocks, words);
+    for (i64 image = 0; image < images; ++image) {
+      ring.words(words.subspan(image * each, each), shape_.levels - shape_.upload_levels,
+                 sums.residues);
+      ring.multiply_rows(std::span(parts_.at(whole)).subspan(image * blocks, blocks), sums.residues,
+                         used, image == 0, std::span(sums.made).subspan(done, next - done));
+    }
+  }
+}
+
+// Sums first, first + stride, ... in one, at multiples of stride: those at twice the stride first.
+WideEvaluator::Ciphertext WideEvaluator::pack(i64 first, i64 stride, const WideFactor& y,
+                                              Sums& sums) const {
+  if (shape_.made() / stride == sums_at_once()) make(first, stride, y, sums);
+  if (stride == shape_.made()) return std::move(sums.made[(first - sums.first) / sums.stride]);
   const ResidueRing& ring = keys_.ring();
   const int level = std::countr_zero(static_cast<u64>(stride));
-  Ciphertext sum = pack(first, last, 2 * stride, y, outputs);
-  if (first + stride >= last) {
+  Ciphertext sum = pack(first, 2 * stride, y, sums);
+  if (first + stride >= sums.count) {
     Ciphertext even = sum;
     keys_.add_image(level, even, sum);
     return sum;
   }
-  const Ciphertext odd = pack(first + stride, last, 2 * stride, y, outputs);
+  const Ciphertext odd = pack(first + stride, 2 * stride, y, sums);
   Ciphertext difference{Residues(ring.size()), Residues(ring.size())};
   ring.combine(odd.c0, monomials_[level], sum.c0, difference.c0);
   ring.combine(odd.c1, monomials_[level], sum.c1, difference.c1);
@@ -370,12 +487,12 @@ WideEvaluator::Ciphertext WideEvaluator::pack(i64 first, i64 last, i64 stride,
   return sum;
 }
 
-void WideEvaluator::answer(i64 first, std::span<const u64> y, MutableBytes out,
+void WideEvaluator::answer(i64 first, const WideFactor& y, MutableBytes out,
                            std::span<Torus> sums) {
   const i64 each = wide_answer_bytes(choice_), count = std::ssize(out) / each;
   expect(first >= 0 && count >= 1 && count * each == std::ssize(out) &&
              first + count <= shape_.answers() && parts_for(first + count - 1) <= read_ &&
-             std::ssize(y) == shape_.batch * shape_.inner * shape_.columns &&
+             y.matrices.words != nullptr &&
              std::ssize(sums) == shape_.batch * shape_.rows * shape_.columns,
          "lattice: the answers' shapes do not fit");
   std::vector<Blinding> blindings;
@@ -392,12 +509,11 @@ void WideEvaluator::answer(i64 first, std::span<const u64> y, MutableBytes out,
   parts_.erase(parts_.begin(), parts_.lower_bound(next / shape_.column_groups()));
 }
 
-void WideEvaluator::answer_one(i64 number, std::span<const u64> y, const Blinding& blinding,
+void WideEvaluator::answer_one(i64 number, const WideFactor& y, const Blinding& blinding,
                                MutableBytes out, std::span<Torus> sums) const {
   const ResidueRing& ring = keys_.ring();
-  const i64 first = number * shape_.gap();
-  Outputs outputs;
-  auto [c0, c1] = pack(first, std::min(first + shape_.gap(), shape_.outputs()), 1, y, outputs);
+  Sums made{number, shape_.sums(number), 0, 1, {}, {}, {}};
+  auto [c0, c1] = pack(0, 1, y, made);
   const Residues u = transformed(ring, ring.of_small(blinding.u));
   const Residues *const by[] = {&u}, *const p0[] = {&keys_.p0()}, *const p1[] = {&keys_.p1()};
   ring.add_products(p0, by, false, c0);

@@ -15,7 +15,13 @@
 //                uploads: what an output meets of slots without entries, encryptions of zero, is
 //                sent, too. Such products, of the whole batch, are packed, gap of them in one
 //                answer, as in packed.h; but y is divided by the gap first, which an odd modulus
-//                allows, so that packing takes no room. Digits of key switching are the first bits
+//                allows, so that packing takes no room. Where one message meets many columns, the
+//                last u levels of packing (upload_levels) take images of the message in place of
+//                images of products: a product's image is that of the ciphertext times that of its
+//                factor, so that 2^u products become one of 2^u images with sums of their factors.
+//                Images are made 2^u times for each ciphertext instead of once for each product.
+//                Messages stand u bits lower, and y is not divided by 2^u, since images have noise
+//                of their own. Digits of key switching are the first bits
 //                of numbers divided by q: since noise is as large as y, two long digits suffice.
 //                Ciphertexts come as their first bits, of which more than noise allows say nothing.
 // Leakage        as packed.h, with y for the weights: to the evaluator, uploads and keys are
@@ -27,11 +33,13 @@
 //                for each product wide_upload_bytes() up, and down answers() times
 //                wide_answer_bytes() and whatever is sent of c0.
 // Source         as packed.h; Huang, Lu, Hong, Ding, Cheetah (USENIX Security 2022), for products
-//                of polynomials as products of matrices.
+//                of polynomials as products of matrices; He, Yang, Lu, Qiu, Rhombus (CCS 2024),
+//                for images of the message in place of images of products.
 #pragma once
 
 #include <map>
 
+#include "base/matrix_batch.h"
 #include "lattice/packed.h"
 #include "lattice/residue_ring.h"
 #include "lattice/wide_parameters.h"
@@ -42,10 +50,12 @@ inline constexpr i64 kMostWideProducts = i64{1} << 12;
 inline constexpr int kWideDigits = 2;
 
 // A batch of products x y and how it lies in polynomials of n coefficients: blocks of `gap` entries
-// of up to rows_at_once() rows, of which each has as many slots as there are columns at once.
+// of up to rows_at_once() rows, of which each has as many slots as there are columns at once. The
+// last `upload_levels` levels of packing, of a product whose rows are one part, take images of
+// uploads.
 struct WideShape {
   i64 n = 0, batch = 1, rows = 0, inner = 0, columns = 0;
-  int levels = 0, column_levels = 0;
+  int levels = 0, column_levels = 0, upload_levels = 0;
 
   i64 gap() const { return i64{1} << levels; }
   i64 columns_at_once() const { return i64{1} << column_levels; }
@@ -56,6 +66,12 @@ struct WideShape {
   i64 polynomials() const { return batch * parts() * blocks(); }
   i64 outputs() const { return batch * parts() * column_groups(); }  // before they are packed
   i64 answers() const { return ceil_div(outputs(), gap()); }
+  i64 outputs_of(i64 answer) const { return std::min(gap(), outputs() - answer * gap()); }
+  i64 images() const { return i64{1} << upload_levels; }  // of an upload, itself among them
+  // Sums over images: those that an answer may pack, and those that it does. Sum i joins outputs i,
+  // i + sums, i + 2 sums, ... of the answer, which come to places i, i + made, i + 2 made, ...
+  i64 made() const { return gap() >> upload_levels; }
+  i64 sums(i64 answer) const { return ceil_div(outputs_of(answer), images()); }
   i64 rows_of(i64 part) const { return std::min(rows_at_once(), rows - part * rows_at_once()); }
   i64 width_of(i64 block) const { return std::min(gap(), inner - block * gap()); }
   // Slots of a part's polynomials that its outputs depend on, and where the i-th one is: those of
@@ -64,6 +80,8 @@ struct WideShape {
     return std::min(n >> levels, (rows_of(part) + 1) * columns_at_once() - 1);
   }
   i64 slot(i64 i) const { return (i - (columns_at_once() - 1)) & ((n >> levels) - 1); }
+  // The first coefficients of a factor, a power of two of them, beyond which all are zero.
+  i64 factor_words() const;
   // Coefficients of all uploads.
   i64 sent() const;
 };
@@ -134,6 +152,13 @@ class WideKeys {
   std::vector<Level> levels_;
 };
 
+// What the evaluator multiplies with, numbers of these bits, which may be shares; the closer to
+// zero they are read, the smaller noise is.
+struct WideFactor {
+  MatrixBatch matrices;
+  NumberFormat format;
+};
+
 // One batch of products at the evaluator. Parts, each a part of the rows of a product, come one
 // after another; an answer forgets those that it is the last to need.
 class WideEvaluator {
@@ -146,26 +171,31 @@ class WideEvaluator {
   i64 parts_read() const { return read_; }
   i64 parts_for(i64 answer) const;  // that must have been read
   // c1 of the next answers, from number `first` on, to `out`, as many as fill it; c0 is added to
-  // sums at the places of their outputs. y: batch x inner x columns words in two's complement;
-  // sums: batch x rows x columns.
-  void answer(i64 first, std::span<const u64> y, MutableBytes out, std::span<Torus> sums);
+  // sums at the places of their outputs. y: batch x inner x columns; sums: batch x rows x columns.
+  void answer(i64 first, const WideFactor& y, MutableBytes out, std::span<Torus> sums);
 
  private:
   using Ciphertext = WideKeys::Ciphertext;
   struct Blinding {
     Small u, error;
   };
-  void answer_one(i64 number, std::span<const u64> y, const Blinding& blinding, MutableBytes out,
+  void answer_one(i64 number, const WideFactor& y, const Blinding& blinding, MutableBytes out,
                   std::span<Torus> sums) const;
-  // Outputs that are made together, from number `first` on, by their distance.
-  struct Outputs {
+  // Of an answer: those of its sums that are made together, from number `first` on, by their
+  // distance, and what they are made with.
+  struct Sums {
+    i64 answer = 0, count = 0;
     i64 first = 0, stride = 1;
     std::vector<Ciphertext> made;
+    WipedVector<u64> words;
+    WipedVector<double> residues;
   };
-  i64 words_at_once() const;
-  i64 outputs_at_once() const;
-  void make(i64 first, i64 last, i64 stride, std::span<const u64> y, Outputs& outputs) const;
-  Ciphertext pack(i64 first, i64 last, i64 stride, std::span<const u64> y, Outputs& outputs) const;
+  i64 sums_at_once() const;
+  void write_factors(i64 whole, std::span<const i64> outputs, const WideFactor& y,
+                     std::span<u64> words) const;
+  void join_factors(i64 count, std::span<u64> words) const;
+  void make(i64 first, i64 stride, const WideFactor& y, Sums& sums) const;
+  Ciphertext pack(i64 first, i64 stride, const WideFactor& y, Sums& sums) const;
 
   const WideKeys& keys_;
   WideChoice choice_;
@@ -173,7 +203,7 @@ class WideEvaluator {
   crypto::Prg& prg_;
   i64 first_, read_ = 0;  // the first ciphertext's number; parts
   int threads_;
-  // Of a part, by block: ciphertexts shifted so that outputs come to the right place.
+  // Of a part, by image and block: ciphertexts shifted so that outputs come to the right place.
   std::map<i64, std::vector<Ciphertext>> parts_;
   std::vector<Residues> monomials_;  // X^(2^level)
 };

@@ -61,8 +61,7 @@ struct Session {
     key.write_upload(choice, shape, first, x, out.upload);
     WideEvaluator evaluator(keys, choice, shape, first, owner);
     i64 read = 0;
-    std::vector<u64> centred(y.size());
-    for (size_t i = 0; i < y.size(); ++i) centred[i] = static_cast<u64>(to_signed(y[i], bits));
+    const WideFactor factor{row_major(y, shape.inner, shape.columns), {bits, true}};
     std::vector<Torus> sums(shape.batch * shape.rows * shape.columns);
     const i64 each = wide_answer_bytes(choice);
     out.answers.resize(shape.answers() * each);
@@ -72,7 +71,7 @@ struct Session {
         evaluator.read_part(std::span(out.upload).subspan(read, bytes));
         read += bytes;
       }
-      evaluator.answer(i, centred, std::span(out.answers).subspan(i * each, each), sums);
+      evaluator.answer(i, factor, std::span(out.answers).subspan(i * each, each), sums);
     }
     key.add_answers(choice, shape, 0, out.answers, sums);
     for (i64 b = 0; b < shape.batch; ++b)
@@ -95,10 +94,16 @@ struct Session {
   }
 };
 
-WideBounds bounds(const WideShape& shape, int ring_bits, SwitchingLevels keys) {
+WideBounds bounds(const WideShape& shape, int ring_bits, SwitchingLevels keys, int y_bits) {
   const i64 terms = shape.inner * std::min(shape.columns, shape.columns_at_once());
-  return {ring_bits, static_cast<double>(terms) * std::exp2(2 * (ring_bits - 1)), 1, shape.levels,
-          keys};
+  const int packed = shape.levels - shape.upload_levels;
+  const double squares =
+      static_cast<double>(terms) * std::exp2(2 * (y_bits - 1)) * std::exp2(2 * shape.upload_levels);
+  return {ring_bits, squares, 1, packed, keys, squares * keys.switches(packed, shape.levels)};
+}
+
+WideBounds bounds(const WideShape& shape, int ring_bits, SwitchingLevels keys) {
+  return bounds(shape, ring_bits, keys, ring_bits);
 }
 
 WideShape placed(WideShape shape, const WideSet& set) {
@@ -129,6 +134,73 @@ TEST(WideProduct, ExactForEveryGapAndManyShapes) {
       EXPECT_TRUE(session.run(*choice, own, first, x, y).exact) << levels << " " << own.rows;
       first += own.polynomials();
     }
+  }
+}
+
+// Images of uploads in place of images of products: the last levels of packing, up to all of them,
+// with outputs that are missing, rows, blocks and columns of any number.
+TEST(WideProduct, ExactWithImagesOfUploads) {
+  const WideSet& set = kWideSets[2];
+  for (const int levels : {1, 2, 5, 7}) {
+    const SwitchingLevels kept = SwitchingLevels{}.with(levels);
+    Session session(set, kept);
+    const i64 gap = i64{1} << levels, n = set.ring.n;
+    i64 first = 0;
+    for (int upload_levels = 1; upload_levels <= std::min(levels, 5); ++upload_levels)
+      for (const WideShape& shape :
+           {WideShape{n, 1, 1, 1, 1, levels, 0, upload_levels},
+            WideShape{n, 1, 3, 2 * gap + 1, 2 * gap + 1, levels, 0, upload_levels},
+            WideShape{n, 1, 2, gap, 5 * gap - 1, levels, 2, upload_levels},
+            WideShape{n, 1, (n >> levels) / 8, gap - gap / 2, 19, levels, 3, upload_levels}}) {
+        const WideChoice choice = choose_wide(set, bounds(shape, 24, kept, 12)).value();
+        const auto x = words(Values::random, shape.rows * shape.inner, 24, 1);
+        auto y = words(Values::random, shape.inner * shape.columns, 12, 2);
+        for (u64& number : y) number = static_cast<u64>(to_signed(number, 12));
+        EXPECT_TRUE(session.run(choice, shape, first, x, y).exact)
+            << levels << " " << upload_levels << " " << shape.rows;
+        first += shape.polynomials();
+      }
+  }
+}
+
+// A factor that stands transposed, in words whose upper bits are of no meaning.
+TEST(WideProduct, FactorsAreReadAsTheyStand) {
+  const WideSet& set = kWideSets[0];
+  const SwitchingLevels kept = SwitchingLevels{}.with(3);
+  const WideShape shape = placed({0, 1, 2, 21, 13, 3, 1}, set);
+  const WideChoice choice = choose_wide(set, bounds(shape, 20, kept)).value();
+  const auto x = words(Values::random, shape.rows * shape.inner, 20, 1);
+  const auto y = words(Values::random, shape.inner * shape.columns, 64, 2);
+  std::vector<u64> turned(y.size());
+  for (i64 k = 0; k < shape.inner; ++k)
+    for (i64 j = 0; j < shape.columns; ++j) turned[j * shape.inner + k] = y[k * shape.columns + j];
+  const MatrixBatch plain = row_major(y, shape.inner, shape.columns);
+  const MatrixBatch back = row_major(turned, shape.columns, shape.inner).turned();
+  std::vector<std::vector<Torus>> sums;
+  for (const WideFactor& factor : {WideFactor{plain, {12, true}}, WideFactor{back, {12, true}},
+                                   WideFactor{back, {12, false}}}) {
+    Session session(set, kept);
+    std::vector<u8> upload(wide_upload_bytes(choice, shape));
+    session.key.write_upload(choice, shape, 0, x, upload);
+    WideEvaluator evaluator(session.keys, choice, shape, 0, session.owner);
+    evaluator.read_part(upload);
+    std::vector<u8> answer(shape.answers() * wide_answer_bytes(choice));
+    sums.emplace_back(shape.rows * shape.columns);
+    evaluator.answer(0, factor, answer, sums.back());
+    session.key.add_answers(choice, shape, 0, answer, sums.back());
+    for (i64 i = 0; i < shape.rows; ++i)
+      for (i64 j = 0; j < shape.columns; ++j) {
+        u64 expected = 0;
+        for (i64 k = 0; k < shape.inner; ++k) {
+          const u64 number = y[k * shape.columns + j] & low_mask(12);
+          const u64 read =
+              factor.format.is_signed ? static_cast<u64>(to_signed(number, 12)) : number;
+          expected += x[i * shape.inner + k] * read;
+        }
+        const Torus noise = sums.back()[i * shape.columns + j] -
+                            torus_of(expected & low_mask(20), 20) + power_of_half(22);
+        EXPECT_LT(noise.high, u64{1} << 43) << i << " " << j;
+      }
   }
 }
 
@@ -174,6 +246,7 @@ TEST(WideProduct, AnswersOfOneCallAreThoseOfSeveralThreads) {
   std::vector<u8> upload(wide_upload_bytes(*choice, shape));
   session.key.write_upload(*choice, shape, 0, x, upload);
   const i64 each = wide_answer_bytes(*choice);
+  const WideFactor factor{row_major(y, shape.inner, shape.columns), {24, true}};
   const auto answered = [&](i64 together, int threads) {
     crypto::Prg prg({3, 3});
     WideEvaluator evaluator(session.keys, *choice, shape, 0, prg, threads);
@@ -187,7 +260,7 @@ TEST(WideProduct, AnswersOfOneCallAreThoseOfSeveralThreads) {
         evaluator.read_part(std::span(upload).subspan(read, bytes));
         read += bytes;
       }
-      evaluator.answer(i, y, std::span(out).subspan(i * each, count * each), sums);
+      evaluator.answer(i, factor, std::span(out).subspan(i * each, count * each), sums);
     }
     return std::pair{out, sums};
   };
@@ -254,6 +327,37 @@ TEST(WideProduct, EveryPartOfTheNoiseIsAsLargeAsItsBound) {
                      std::to_string(column_levels));
         EXPECT_LT(found, 1.1 * deviation);  // all columns have the noise of one upload
         EXPECT_GT(found, deviation / 2);
+      }
+    }
+}
+
+// The same for images of uploads: their key switches, and the rounding of uploads that they share.
+TEST(WideProduct, NoiseOfImagesOfUploadsIsAsLargeAsItsBound) {
+  constexpr int kRingBits = 8, kInner = 32;
+  for (const WideSet& set : kWideSets)
+    for (const auto& [levels, upload_levels] : {std::pair{1, 1}, {5, 2}, {5, 5}}) {
+      const i64 columns = i64{4} << levels;
+      const WideShape shape{set.ring.n, 1, 4, kInner, columns, levels, 2, upload_levels};
+      const SwitchingLevels kept = SwitchingLevels{}.with(levels);
+      double squares = 0, expected = 0;
+      for (const int upload_bits : {set.ring.log_q, 40}) {
+        const WideChoice choice{set, kRingBits, upload_bits, set.ring.log_q, 0};
+        const double room = 0.25 - std::exp2(-20);
+        const double log2_tail = log2_failure(choice, bounds(shape, kRingBits, kept));
+        expected = room / std::sqrt(2 * std::log(2.) * (1 - log2_tail));
+        squares = 0;
+        // Of several keys: outputs have the errors of one upload and of its images in common.
+        for (u64 seed = 1; seed <= 4; ++seed) {
+          Session session(set, kept);
+          const auto x = words(Values::random, 4 * kInner, kRingBits, seed);
+          const auto y = words(Values::smallest, kInner * columns, kRingBits, 4);
+          squares += session.run(choice, shape, static_cast<i64>(seed) << 20, x, y).squares;
+        }
+        const double found = std::sqrt(squares / static_cast<double>(4 * 4 * columns));
+        SCOPED_TRACE(std::to_string(set.ring.log_q) + " " + std::to_string(upload_bits) + " " +
+                     std::to_string(upload_levels));
+        EXPECT_LT(found, 1.5 * expected);  // of some sixteen noises that differ
+        EXPECT_GT(found, expected / 8);    // digits are taken at their largest
       }
     }
 }

@@ -268,12 +268,12 @@ TEST(WireTrace, WideProducts) {
   // Of one party that encrypts both factors, and of both parties; of several columns at once; with
   // the last bit dropped or kept.
   for (const auto& [shape, keeps, byte_price, hash] :
-       {Case{{10, 5, 4}, false, 1000, "e64d3cf19d57e014"},
-        Case{{8, 64, 1024}, false, 1000, "dc2890b93e02f4bc"},
-        Case{{10, 50, 40}, false, 1, "655fad4281238b4a"},
-        Case{{10, 5, 4}, true, 1000, "c5382f23b290e439"},
-        Case{{8, 64, 1024}, true, 1000, "bd78cd418ea91c53"},
-        Case{{10, 50, 40}, true, 1, "436dc9441550c866"}})
+       {Case{{10, 5, 4}, false, 1000, "9f55ecdc36525130"},
+        Case{{8, 64, 1024}, false, 1000, "474fb491e04793aa"},
+        Case{{10, 50, 40}, false, 1, "8984ebedcd5fd6af"},
+        Case{{10, 5, 4}, true, 1000, "b78b2e8526d1efd1"},
+        Case{{8, 64, 1024}, true, 1000, "05706d55d88fb562"},
+        Case{{10, 50, 40}, true, 1, "d653ad4e05b38720"}})
     EXPECT_EQ(trace([&](ot::Party& p, const Words& x, const Bits&) {
                 const WideProduct product{1,      shape, {kShared, kWidth}, {kShared, kWidth},
                                           kWidth, keeps, byte_price};

@@ -140,9 +140,14 @@ def _drawn(outline: _Outline) -> Any:
 def array_of(tensor: torch.Tensor) -> np.ndarray:
     """What the compiled core takes for a tensor of int64 or uint8: its words, or zeros that take no memory if nothing
     looks at them."""
+    return strided_array_of(tensor if isinstance(tensor, ShapeTensor) else tensor.contiguous())
+
+
+def strided_array_of(tensor: torch.Tensor) -> np.ndarray:
+    """As ``array_of``, of the words as they stand, which may be turned or cut out of others: nothing is copied."""
     if isinstance(tensor, ShapeTensor):
         return np.zeros(tensor.shape, _NUMPY[tensor.dtype])
-    return tensor.detach().contiguous().numpy()
+    return tensor.detach().numpy()
 
 
 def shape_of(array: np.ndarray) -> ShapeTensor:

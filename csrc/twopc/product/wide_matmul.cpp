@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "linear/product.h"
 #include "twopc/product/agreement.h"
-#include "twopc/product/dense.h"
 #include "twopc/product/last_bit.h"
 
 namespace privml::twopc {
@@ -18,6 +18,7 @@ using lattice::Torus;
 using lattice::TorusVector;
 using lattice::WideSet;
 
+constexpr i64 kOwnWords = i64{1} << 16;  // of a factor, half a megabyte
 constexpr std::string_view kPurpose = "products of ring elements";
 
 // Shares of the sum of a side's terms modulo 2^(ell + 1), as last_bit.h takes them.
@@ -70,7 +71,7 @@ crypto::Block tag_of(const WideSession& session, const WideProduct& product, con
             side.choice.answer_bits, side.new_levels, made, generation, products, levels.kept});
     for (const auto& [turned, shape] : side.terms)
       append({turned, shape.batch, shape.rows, shape.inner, shape.columns, shape.levels,
-              shape.column_levels});
+              shape.column_levels, shape.upload_levels});
   }
   return lattice::tag_of(lattice::digest_of({sender, {}, {}, label}, session.digest, {}), 0, 0);
 }
@@ -117,35 +118,74 @@ void renew(WideSession& session, const WidePlan& plan) {
   }
 }
 
-// The factors of a term as this party has them: rows x inner to encrypt, or inner x columns.
-std::vector<u64> turned_batch(std::span<const u64> words, i64 batch, i64 rows, i64 columns) {
-  std::vector<u64> out;
-  out.reserve(words.size());
-  for (i64 i = 0; i < batch; ++i) {
-    const auto one = transposed(words.subspan(i * rows * columns, rows * columns), rows, columns);
-    out.insert(out.end(), one.begin(), one.end());
-  }
+// A product's factors as this party has them; without words if the other one knows a factor.
+struct Factors {
+  MatrixBatch x, y;
+};
+
+NumberFormat format_of(const Operand& operand) {
+  const KnownFormat held = held_format(operand);
+  return {held.bits, held.is_signed};
+}
+
+// What a term encrypts: rows x inner for each product.
+WipedVector<u64> encrypted_factor(const WideProduct& product, const WideTerm& term,
+                                  const Factors& factors) {
+  const MatrixBatch& from = term.turned ? factors.y.turned() : factors.x;
+  const NumberFormat format = format_of(term.turned ? product.y : product.x);
+  const auto& shape = term.shape;
+  WipedVector<u64> out(shape.batch * shape.rows * shape.inner);
+  u64* next = out.data();
+  for (i64 b = 0; b < shape.batch; ++b)
+    for (i64 i = 0; i < shape.rows; ++i)
+      for (i64 k = 0; k < shape.inner; ++k)
+        *next++ = format(from.matrix(b)[i * from.row + k * from.column]) & low_mask(product.ell);
   return out;
 }
 
-std::vector<u64> encrypted_factor(const WideProduct& product, const WideTerm& term,
-                                  std::span<const u64> x, std::span<const u64> y) {
-  const auto& [rows, inner, columns] = product.shape;
-  const Operand& format = term.turned ? product.y : product.x;
-  const std::vector<u64> words =
-      ring_elements(term.turned ? y : x, held_format(format), product.ell);
-  return term.turned ? turned_batch(words, product.batch, inner, columns) : words;
+// What a term multiplies with; shares as numbers of either sign, so that noise is as small as it
+// can be.
+lattice::WideFactor multiplied_factor(const WideProduct& product, const WideTerm& term,
+                                      const Factors& factors) {
+  const Operand& operand = term.turned ? product.x : product.y;
+  const bool is_signed =
+      operand.owner == kShared || operand.is_signed || operand.bits == product.ell;
+  return {term.turned ? factors.x.turned() : factors.y, {operand.bits, is_signed}};
 }
 
-// Centred, so that noise is as small as it can be.
-std::vector<u64> multiplied_factor(const WideProduct& product, const WideTerm& term,
-                                   std::span<const u64> x, std::span<const u64> y) {
+// out += x y modulo 2^bits of what this party has of both, x times `scale`: some columns at a time,
+// so that what is read of y stays near.
+void add_own(const WideProduct& product, const Factors& factors, u64 scale, int bits,
+             std::span<u64> out) {
   const auto& [rows, inner, columns] = product.shape;
-  const Operand& format = term.turned ? product.x : product.y;
-  std::vector<u64> words = ring_elements(term.turned ? x : y, held_format(format), product.ell);
-  if (format.owner == kShared || format.is_signed || format.bits == product.ell)
-    for (u64& word : words) word = static_cast<u64>(to_signed(word, product.ell));
-  return term.turned ? turned_batch(words, product.batch, rows, inner) : words;
+  const NumberFormat x_format = format_of(product.x), y_format = format_of(product.y);
+  const i64 most = std::clamp<i64>(kOwnWords / inner, 1, columns);
+  WipedVector<u64> left(rows * inner), right(most * inner);
+  const std::vector<i64> row = linear::strided(rows, inner), by_row = linear::strided(inner, most);
+  const std::vector<i64> inner_places = linear::strided(inner, 1);
+  const std::vector<i64> out_row = linear::strided(rows, columns);
+  const std::vector<i64> places = linear::strided(columns, 1);
+  for (i64 b = 0; b < product.batch; ++b) {
+    const u64 *const x = factors.x.matrix(b), *const y = factors.y.matrix(b);
+    for (i64 i = 0; i < rows; ++i)
+      for (i64 k = 0; k < inner; ++k)
+        left[i * inner + k] = scale * x_format(x[i * factors.x.row + k * factors.x.column]);
+    for (i64 first = 0; first < columns; first += most) {
+      const i64 count = std::min(most, columns - first);
+      // In the order in which y stands.
+      const bool by_columns = factors.y.row < factors.y.column;
+      const i64 outer = by_columns ? count : inner, within = by_columns ? inner : count;
+      for (i64 i = 0; i < outer; ++i)
+        for (i64 j = 0; j < within; ++j) {
+          const i64 k = by_columns ? j : i, column = by_columns ? i : j;
+          right[k * most + column] =
+              y_format(y[k * factors.y.row + (first + column) * factors.y.column]);
+        }
+      linear::add_product(
+          {left.data(), row, inner_places}, {right.data(), by_row, std::span(places).first(count)},
+          bits, {&out[b * rows * columns + first], out_row, std::span(places).first(count)});
+    }
+  }
 }
 
 // A term's outputs, which lie as its shape says, to where those of the product lie.
@@ -162,8 +202,7 @@ void add_outputs(const WideTerm& term, std::span<const lattice::Torus> outputs,
 }
 
 void send_uploads(ot::Party& party, WideSession& session, const WideProduct& product,
-                  const WideSide& side, const WideKeyState& before, std::span<const u64> x,
-                  std::span<const u64> y) {
+                  const WideSide& side, const WideKeyState& before, const Factors& factors) {
   auto& owner = session.keys[party.rank][side.set].owner;
   std::vector<u8> wire;
   if (!before.made) {
@@ -182,7 +221,7 @@ void send_uploads(ot::Party& party, WideSession& session, const WideProduct& pro
   i64 first = first_ciphertext(before.products);
   for (const WideTerm& term : side.terms) {
     wire.resize(lattice::wide_upload_bytes(side.choice, term.shape));
-    owner->write_upload(side.choice, term.shape, first, encrypted_factor(product, term, x, y),
+    owner->write_upload(side.choice, term.shape, first, encrypted_factor(product, term, factors),
                         wire);
     party.channel.write(wire);
     first += term.shape.polynomials();
@@ -210,7 +249,7 @@ void read_keys(ot::Party& party, WideSession& session, const WideSide& side,
 
 // Answers a term: halves c1 leave as they are made, those of c0 are added to sums.
 void answer_term(ot::Party& party, WideSession& session, const WideSide& side, const WideTerm& term,
-                 i64 first, std::span<const u64> y, std::span<lattice::Torus> sums) {
+                 i64 first, const lattice::WideFactor& y, std::span<lattice::Torus> sums) {
   const lattice::WideKeys& keys = *session.keys[1 - party.rank][side.set].keys;
   lattice::WideEvaluator evaluator(keys, side.choice, term.shape, first, *session.prg,
                                    session.threads);
@@ -255,14 +294,13 @@ void send_masked(ot::Party& party, WideSession& session, int ell, std::span<latt
 }
 
 RoundedShares answer(ot::Party& party, WideSession& session, const WideProduct& product,
-                     const WideSide& side, const WideKeyState& before, std::span<const u64> x,
-                     std::span<const u64> y) {
+                     const WideSide& side, const WideKeyState& before, const Factors& factors) {
   read_keys(party, session, side, before);
   TorusVector sums(product.batch * product.shape.rows * product.shape.columns);
   std::ranges::fill(sums, lattice::Torus{});
   i64 first = first_ciphertext(before.products);
   for (const WideTerm& term : side.terms) {
-    answer_term(party, session, side, term, first, multiplied_factor(product, term, x, y), sums);
+    answer_term(party, session, side, term, first, multiplied_factor(product, term, factors), sums);
     first += term.shape.polynomials();
   }
   RoundedShares share;
@@ -340,12 +378,11 @@ WidePlan plan_for(WideSession& session, const WideProduct& product) {
 }  // namespace
 
 void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& product,
-                 std::span<const u64> x, std::span<const u64> y, std::span<u64> out) {
+                 const MatrixBatch& x, const MatrixBatch& y, std::span<u64> out) {
   const auto& [rows, inner, columns] = product.shape;
   const WidePlan plan = plan_for(session, product);
   const bool has_x = holds(party.rank, product.x), has_y = holds(party.rank, product.y);
-  expect(std::ssize(x) == (has_x ? product.batch * rows * inner : 0) &&
-             std::ssize(y) == (has_y ? product.batch * inner * columns : 0) &&
+  expect((x.words != nullptr) == has_x && (y.words != nullptr) == has_y &&
              std::ssize(out) == product.batch * rows * columns,
          "lattice: an operand does not match the shape");
   expect(!session.agreed || session.prg, "lattice: these keys are of a meter");
@@ -354,26 +391,32 @@ void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& prod
   for (const int owner : {0, 1}) before[owner] = session.states[owner][plan.sides[owner].set];
   advance(session, plan);
   const WideSide &mine = plan.sides[party.rank], &theirs = plan.sides[1 - party.rank];
+  const Factors factors{x, y};
   write_tag(party, session, product, plan, before);
-  if (!mine.terms.empty()) send_uploads(party, session, product, mine, before[party.rank], x, y);
+  if (!mine.terms.empty()) send_uploads(party, session, product, mine, before[party.rank], factors);
   party.channel.flush();
   read_tag(party, session, product, plan, before);
   std::array<RoundedShares, 2> shares;
   if (!theirs.terms.empty())
-    shares[1 - party.rank] = answer(party, session, product, theirs, before[1 - party.rank], x, y);
+    shares[1 - party.rank] =
+        answer(party, session, product, theirs, before[1 - party.rank], factors);
   if (!mine.terms.empty()) shares[party.rank] = read_answers(party, session, product, mine);
   renew(session, plan);
 
   join_sides(party, product, shares, out);
-  if (!has_x || !has_y) return;
-  std::vector<u64> left = ring_elements(x, held_format(product.x), product.ell);
-  const std::vector<u64> right = ring_elements(y, held_format(product.y), product.ell);
-  if (product.keeps_last_bit)
-    for (u64& word : left) word *= 2;
-  for (i64 b = 0; b < product.batch; ++b)
-    add_product(std::span(left).subspan(b * rows * inner, rows * inner),
-                std::span(right).subspan(b * inner * columns, inner * columns), product.shape,
-                result_bits(product), out.subspan(b * rows * columns, rows * columns));
+  if (has_x && has_y)
+    add_own(product, factors, product.keeps_last_bit ? 2 : 1, result_bits(product), out);
+}
+
+void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& product,
+                 std::span<const u64> x, std::span<const u64> y, std::span<u64> out) {
+  const auto& [rows, inner, columns] = product.shape;
+  const bool has_x = holds(party.rank, product.x), has_y = holds(party.rank, product.y);
+  expect(std::ssize(x) == (has_x ? product.batch * rows * inner : 0) &&
+             std::ssize(y) == (has_y ? product.batch * inner * columns : 0),
+         "lattice: an operand does not match the shape");
+  wide_matmul(party, session, product, row_major(x, rows, inner), row_major(y, inner, columns),
+              out);
 }
 
 void cost_wide_matmul(ot::CostMeter& meter, WideSession& session, const WideProduct& product) {

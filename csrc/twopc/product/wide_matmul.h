@@ -54,10 +54,13 @@ struct WideSession {
   std::array<std::array<Keys, lattice::kWideSets.size()>, 2> keys{};
 };
 
-// x: batch x rows x inner, y: batch x inner x columns, empty if the other party knows it; out:
-// batch x rows x columns. Throws InvalidArgument if plan_wide() has no plan, and on formats and
-// lengths that do not fit, before anything is sent; ProtocolError if the peer's product or
+// x: batch x rows x inner, y: batch x inner x columns, without words if the other party knows it;
+// out: batch x rows x columns. Throws InvalidArgument if plan_wide() has no plan, and on formats
+// and lengths that do not fit, before anything is sent; ProtocolError if the peer's product or
 // messages are others.
+void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& product,
+                 const MatrixBatch& x, const MatrixBatch& y, std::span<u64> out);
+// The same for factors that stand row-major, empty if the other party knows them.
 void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& product,
                  std::span<const u64> x, std::span<const u64> y, std::span<u64> out);
 // The session's states are those before the product, and after it those that follow.

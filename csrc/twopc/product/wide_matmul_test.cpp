@@ -132,7 +132,7 @@ TEST(WideMatmul, CheapBytesSaveWork) {
       std::array<double, 2> sums{};
       for (const WideSide& side : plan.sides) {
         if (side.terms.empty()) continue;
-        sums[0] += work_of(side, {side.new_levels}).nanoseconds();
+        sums[0] += work_of(side, {side.new_levels});
         sums[1] += static_cast<double>(side.upload_bytes + side.answer_bytes);
         if (byte_price) continue;
         for (const WideTerm& term : side.terms) EXPECT_EQ(term.shape.columns_at_once(), 1);
@@ -144,6 +144,18 @@ TEST(WideMatmul, CheapBytesSaveWork) {
     EXPECT_GT(cheap[1], dear[1]);
     EXPECT_LE(numbers(std::nullopt)[1], dear[1]);
   }
+}
+
+// Where one message meets many columns, its images are taken in place of those of products.
+TEST(WideMatmul, LongRowsTakeImagesOfUploads) {
+  WideProduct row = at_price(shared(1, {1, 300, 2000}, 48), 30);
+  row.y = {0, 12, true};
+  const WidePlan plan = plan_wide(row, {}).value();
+  EXPECT_LE(plan.log2_failure, -99);
+  EXPECT_GT(plan.sides[1].terms.at(0).shape.upload_levels, 0);
+  expect_products({row, at_price(shared(1, {2, 200, 1000}, 40), 30)});
+  const WidePlan of_bytes = plan_wide(at_price(row, std::nullopt), {}).value();
+  EXPECT_EQ(of_bytes.sides[1].terms.at(0).shape.upload_levels, 0);
 }
 
 TEST(WideMatmul, EveryPriceOfBytes) {

@@ -19,10 +19,14 @@ constexpr i64 kMostPolynomials = i64{1} << 30;  // of a term: their numbers are 
 constexpr i64 kKeysServe = 4;                   // products, in the weight of keys' bytes
 constexpr int kNoiseBits = 9;                   // of uploads and answers, about
 constexpr int kMostColumnLevels = 6;            // more do not pay
+constexpr int kMostUploadLevels = 6;            // nor do more of these
 constexpr size_t kMostPlans = 4096;             // that are kept
-// Nanoseconds of one core for each residue: the own time of a thread, over the products of
-// product_bench.cpp, on a two-core x86-64 server (AVX-512).
-constexpr double kFactor = 1.5, kSwitch = 6, kCiphertext = 25;
+// Nanoseconds of one core: for each residue of a factor, its product, each layer of its transform,
+// and the images that join it; for each residue of what is not zero of it; for each residue of key
+// switches and of ciphertexts. The own time of a thread, over the products of product_bench.cpp and
+// of one row times 768 x 768 to 768 x 46080, on a two-core x86-64 server (AVX-512).
+constexpr double kProduct = 0.7, kLayer = 0.15, kJoined = 0.5, kWord = 3, kSwitch = 8,
+                 kCiphertext = 25;
 
 // A product of what party `left` knows of x with what the other one knows of y.
 struct Cross {
@@ -42,23 +46,46 @@ WideTerm term_of(const WideProduct& product, Cross cross, int owner) {
   return {true, {0, product.batch, columns, inner, rows, 0}};
 }
 
+const Operand& multiplied_of(const WideProduct& product, const WideTerm& term) {
+  return term.turned ? product.x : product.y;
+}
+
+// Of what a coefficient meets, as WideBounds takes them.
 double squares_of(const WideProduct& product, const WideTerm& term) {
-  const double y = largest(term.turned ? product.x : product.y, product.ell);
-  return static_cast<double>(product.shape.inner) * y * y;
+  const double y = largest(multiplied_of(product, term), product.ell);
+  const i64 columns = std::min(term.shape.columns, term.shape.columns_at_once());
+  return static_cast<double>(product.shape.inner * columns) * y * y *
+         std::exp2(2 * term.shape.upload_levels);
 }
 
-WideWork work_of(const WideShape& shape, const WideSet& set, SwitchingLevels levels) {
+// Levels that images of uploads may serve: sums of factors and messages fit words.
+int most_upload_levels(const WideProduct& product, const WideTerm& term, const WideShape& shape) {
+  if (!product.byte_price || shape.batch * shape.parts() > 1) return 0;
+  const int bits = std::max(product.ell, multiplied_of(product, term).bits + 1);
+  return std::min({kMostUploadLevels, shape.levels, 64 - bits});
+}
+
+double work_of(const WideShape& shape, const WideSet& set, SwitchingLevels levels) {
   const double residues = static_cast<double>(set.ring.n) * set.moduli;
+  const auto used = static_cast<double>(shape.factor_words());
+  double factor = residues * (kProduct + kLayer * std::log2(used)) + kWord * set.moduli * used;
+  if (shape.upload_levels > 0) factor += residues * kJoined;
   const double full = static_cast<double>(shape.outputs() / shape.gap());
-  const double images = full * levels.images(shape.levels, shape.gap()) +
-                        levels.images(shape.levels, shape.outputs() % shape.gap());
-  return {residues * static_cast<double>(shape.outputs() * shape.blocks()), residues * images,
-          residues * static_cast<double>(shape.polynomials() + shape.answers())};
+  const int packed = shape.levels - shape.upload_levels;
+  const i64 last = ceil_div(shape.outputs() % shape.gap(), shape.images());
+  double images = full * levels.images(packed, shape.made()) + levels.images(packed, last);
+  // An upload has an image by the last level, those two another one each by the level before, ...
+  for (int level = packed; level < shape.levels; ++level)
+    images +=
+        static_cast<double>((shape.blocks() << (shape.levels - 1 - level)) * levels.times(level));
+  const auto ciphertexts = static_cast<double>(shape.polynomials() + shape.answers());
+  return static_cast<double>(shape.outputs() * shape.blocks()) * factor +
+         residues * (images * kSwitch + ciphertexts * kCiphertext);
 }
 
-double price_of(i64 bytes, const WideWork& work, std::optional<i64> byte_price) {
+double price_of(i64 bytes, double work, std::optional<i64> byte_price) {
   const auto sent = static_cast<double>(bytes);
-  return byte_price ? sent * static_cast<double>(*byte_price) + work.nanoseconds() : sent;
+  return byte_price ? sent * static_cast<double>(*byte_price) + work : sent;
 }
 
 // Of packing, at most; and of columns at once, if there are as many.
@@ -78,13 +105,17 @@ void choose_levels(WideTerm& term, const WideProduct& product, const WideSet& se
     shape.column_levels =
         std::min({most.columns, std::countr_zero(static_cast<u64>(n >> levels)),
                   std::countr_zero(std::bit_ceil(static_cast<u64>(shape.columns)))});
-    const Operand& multiplied = term.turned ? product.x : product.y;
-    const i64 bits = shape.sent() * (product.ell + multiplied.bits + kNoiseBits) +
-                     shape.answers() * n * (product.ell + kNoiseBits);
-    const double price = price_of(bits / 8, work_of(shape, set, keys), product.byte_price);
-    if (least >= 0 && price >= least) continue;
-    term.shape = shape;
-    least = price;
+    for (int upload = 0; upload <= most_upload_levels(product, term, shape); ++upload) {
+      shape.upload_levels = upload;
+      const Operand& multiplied = multiplied_of(product, term);
+      const i64 upload_bits = product.ell + upload + multiplied.bits + kNoiseBits;
+      const i64 bits =
+          shape.sent() * upload_bits + shape.answers() * n * (product.ell + kNoiseBits);
+      const double price = price_of(bits / 8, work_of(shape, set, keys), product.byte_price);
+      if (least >= 0 && price >= least) continue;
+      term.shape = shape;
+      least = price;
+    }
   }
 }
 
@@ -101,15 +132,21 @@ KeysByLevels keys_by_levels(SwitchingLevels kept) {
 std::optional<WideSide> side_of(const WideProduct& product, std::vector<WideTerm> terms,
                                 const WideSet& set, const WideKeyState& keys,
                                 const KeysByLevels& later, MostLevels most) {
-  lattice::WideBounds bounds{product.ell, 0, static_cast<int>(terms.size()), 0, {}};
+  lattice::WideBounds bounds{product.ell, 0, static_cast<int>(terms.size()), 0, {}, 0};
+  int levels = 0;
   for (WideTerm& term : terms) {
     choose_levels(term, product, set, most, later[most.packing]);
-    const i64 columns = std::min(term.shape.columns, term.shape.columns_at_once());
-    if (term.shape.polynomials() > kMostPolynomials) return std::nullopt;
-    bounds.levels = std::max(bounds.levels, term.shape.levels);
-    bounds.squares += squares_of(product, term) * static_cast<double>(columns);
+    const WideShape& shape = term.shape;
+    if (shape.polynomials() > kMostPolynomials) return std::nullopt;
+    levels = std::max(levels, shape.levels);
+    bounds.levels = std::max(bounds.levels, shape.levels - shape.upload_levels);
+    bounds.squares += squares_of(product, term);
   }
-  bounds.keys = later[bounds.levels];
+  bounds.keys = later[levels];
+  for (const WideTerm& term : terms) {
+    const int last = term.shape.levels, first = last - term.shape.upload_levels;
+    bounds.images += squares_of(product, term) * bounds.keys.switches(first, last);
+  }
   const auto choice = lattice::choose_wide(set, bounds);
   if (!choice) return std::nullopt;
   WideSide side{0, *choice, std::move(terms), bounds.keys.kept & ~keys.levels.kept};
@@ -230,18 +267,9 @@ const std::optional<WidePlan>& WidePlans::of(const WideProduct& product,
   return made_[key] = plan_wide(product, keys);
 }
 
-double WideWork::nanoseconds() const {
-  return factors * kFactor + switches * kSwitch + ciphertexts * kCiphertext;
-}
-
-WideWork work_of(const WideSide& side, SwitchingLevels levels) {
-  WideWork sum;
-  for (const WideTerm& term : side.terms) {
-    const WideWork work = work_of(term.shape, side.choice.set, levels);
-    sum.factors += work.factors;
-    sum.switches += work.switches;
-    sum.ciphertexts += work.ciphertexts;
-  }
+double work_of(const WideSide& side, SwitchingLevels levels) {
+  double sum = 0;
+  for (const WideTerm& term : side.terms) sum += work_of(term.shape, side.choice.set, levels);
   return sum;
 }
 

@@ -75,12 +75,7 @@ class WidePlans {
   std::map<std::vector<i64>, std::optional<WidePlan>> made_;
 };
 
-// Work of both parties for a side: residues that are transformed and multiplied for columns of the
-// evaluator's factor, those that key switches handle, and those of ciphertexts.
-struct WideWork {
-  double factors = 0, switches = 0, ciphertexts = 0;
-  double nanoseconds() const;  // of one core
-};
-WideWork work_of(const WideSide& side, lattice::SwitchingLevels levels);
+// Work of both parties for a side, in nanoseconds of one core.
+double work_of(const WideSide& side, lattice::SwitchingLevels levels);
 
 }  // namespace privml::twopc

@@ -12,7 +12,7 @@ import torch
 import privml._core as _core
 from privml.engines import ring
 from privml.engines.base import Operand
-from privml.engines.shape_tensor import array_of, shape_of
+from privml.engines.shape_tensor import array_of, shape_of, strided_array_of
 from privml.engines.shares import Promise, Share
 
 if TYPE_CHECKING:
@@ -63,6 +63,11 @@ def owned_array(a: Operand, rank: int) -> np.ndarray | None:
     if a.owner is None:
         return array(a.share)
     return array((known(a),)) if a.owner == rank else None
+
+
+def words_of(a: Operand, rank: int) -> np.ndarray | None:
+    """As ``owned_array``, for protocols that read a number by its format wherever it stands: nothing is copied."""
+    return strided_array_of(a.share[0]) if a.owner is None or a.owner == rank else None
 
 
 def fit(a: Operand, out_bits: int) -> Operand:

@@ -75,23 +75,26 @@ def matmul_with_noise(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: 
     if batch and 0 in (*batch, *x.shape[-2:], columns):
         return (zeros([*batch, rows, columns], torch.int64, engine.counts_only),), 0
     shape = rows, inner, columns, out_bits
-    left = owned_array(a, engine.rank), owned_format(a)
-    right = owned_array(b, engine.rank), owned_format(b)
+    left, right = owned_format(a), owned_format(b)
     if not batch:
-        otherwise = ByTransfers("matmul", (tuple(x.shape), left[1]), (tuple(y.shape), right[1]), shape)
+        otherwise = ByTransfers("matmul", (tuple(x.shape), left), (tuple(y.shape), right), shape)
         shared = a.owner is None and b.owner is None
         made = (multiplied if shared else with_weights)(engine, a, b, out_bits, otherwise, noisy)
-        return (call(engine.session, "matmul", *left, *right, *shape), 0) if made is None else made
+        if made is not None:
+            return made
+        factors = owned_array(a, engine.rank), left, owned_array(b, engine.rank), right
+        return call(engine.session, "matmul", *factors, *shape), 0
     # Of transfers a batch of products is one convolution with a group for each of them.
     count = int(np.prod(batch))
     shapes = [1, count * inner, columns, 1], [count * rows, inner, 1, 1]
     settings = *shapes, [1, 1], [0, 0, 0, 0], [1, 1], count, out_bits
     sizes = tuple(map(tuple, shapes))
-    otherwise = ByTransfers("conv2d", (sizes[0], right[1]), (sizes[1], left[1]), _hashable(settings))
+    otherwise = ByTransfers("conv2d", (sizes[0], right), (sizes[1], left), _hashable(settings))
     made = multiplied(engine, a, b, out_bits, otherwise, noisy)
     if made is not None:
         return made
-    out = call(engine.session, "conv2d", *right, *left, *settings)
+    factors = owned_array(b, engine.rank), right, owned_array(a, engine.rank), left
+    out = call(engine.session, "conv2d", *factors, *settings)
     return (out[0].reshape(*batch, rows, columns),), 0
 
 
@@ -104,14 +107,13 @@ def conv2d(engine: TwoPartyEngine, x: Operand, w: Operand, window: Window, out_b
     if x.owner is not None and x.owner == w.owner:
         return (ring.conv2d(known(x), known(w), window, out_bits),)
     x, w = uniform(engine, x, out_bits), uniform(engine, w, out_bits)
-    image = owned_array(x, engine.rank), owned_format(x)
-    kernel = owned_array(w, engine.rank), owned_format(w)
+    image, kernel = owned_format(x), owned_format(w)
     shapes = tuple(x.share[0].shape), tuple(w.share[0].shape)
     top, left = window.padding
     sides = (top, top, left, left)
     place = tuple(window.stride), sides, tuple(window.dilation), window.groups
     settings = *shapes, *place, out_bits
-    otherwise = ByTransfers("conv2d", (shapes[0], image[1]), (shapes[1], kernel[1]), settings)
+    otherwise = ByTransfers("conv2d", (shapes[0], image), (shapes[1], kernel), settings)
     made = None
     if w.owner is not None:
         made = convolved(engine, x, w, window, out_bits, otherwise)
@@ -119,7 +121,8 @@ def conv2d(engine: TwoPartyEngine, x: Operand, w: Operand, window: Window, out_b
         made = shared_convolved(engine, x, w, window, out_bits, otherwise)
     if made is not None:
         return made
-    return call(engine.session, "conv2d", *image, *kernel, *shapes, *place, out_bits)
+    factors = owned_array(x, engine.rank), image, owned_array(w, engine.rank), kernel
+    return call(engine.session, "conv2d", *factors, *shapes, *place, out_bits)
 
 
 def select_owned_rows(engine: TwoPartyEngine, bits: Share, rows: Operand, out_bits: int) -> Share:

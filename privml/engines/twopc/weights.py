@@ -217,7 +217,9 @@ def _product(engine: TwoPartyEngine, form: Form, product: Product, place: str, x
 
 
 def _stacked(operands: Sequence[Operand]) -> Operand:
-    """One of a batch."""
+    """One of a batch; nothing is copied of a batch of one."""
+    if len(operands) == 1:
+        return replace(operands[0], share=tuple(part.unsqueeze(0) for part in operands[0].share))
     return replace(operands[0], share=tuple(map(torch.stack, zip(*(each.share for each in operands), strict=True))))
 
 

@@ -31,7 +31,7 @@ from privml.engines.twopc.linear import (
     predicted,
     zeros,
 )
-from privml.engines.twopc.operands import owned_array, tensor
+from privml.engines.twopc.operands import tensor, words_of
 
 if TYPE_CHECKING:
     from privml.engines.twopc.engine import TwoPartyEngine
@@ -69,7 +69,7 @@ def of_weights(product: Product, count: int, linear: Linear, noisy: bool = False
 
 def multiply(engine: TwoPartyEngine, product: WideProduct, a: Operand, b: Operand) -> torch.Tensor:
     """a [batch, rows, inner] times b [batch, inner, columns], of which shared ones have ``bits``."""
-    factors = owned_array(a, engine.rank), product.x_format, owned_array(b, engine.rank), product.y_format
+    factors = words_of(a, engine.rank), product.x_format, words_of(b, engine.rank), product.y_format
     out = _core.twopc.wide_matmul(engine.session, engine.products.wide, *factors, *_settings(product))
     return tensor(engine.session, out)
 
