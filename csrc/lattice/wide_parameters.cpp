@@ -38,7 +38,7 @@ double twice_rounded(const RingSet& ring, int bits) {
 double SwitchingLevels::images(int levels, i64 outputs) const {
   i64 sum = 0;
   for (int level = 0; level < levels; ++level)
-    sum += std::min(i64{1} << level, outputs) * times(level);
+    sum += ceil_div(outputs, i64{1} << (levels - level)) * times(level);
   return static_cast<double>(sum);
 }
 

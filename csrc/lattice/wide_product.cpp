@@ -105,7 +105,7 @@ void in_places(const WideShape& shape, i64 answer, Place&& place) {
   const i64 gap = shape.gap(), first = answer * gap, sums = shape.sums(answer);
   for (i64 number = 0; number < shape.outputs_of(answer); ++number) {
     const Output output = output_of(shape, first + number);
-    const i64 i = number / sums * shape.made() + number % sums;
+    const i64 i = number / sums * shape.made() + shape.place(number % sums);
     for (i64 row = 0; row < shape.rows_of(output.part); ++row) {
       const i64 at = output.product * shape.rows + output.part * shape.rows_at_once() + row;
       for (i64 column = 0; column < output.columns; ++column)
@@ -141,6 +141,12 @@ void expect_fits(const WideChoice& choice, const WideShape& shape) {
 }
 
 }  // namespace
+
+i64 WideShape::place(i64 sum) const {
+  i64 out = 0;
+  for (i64 bit = 1; bit < made(); bit *= 2) out = 2 * out + ((sum & bit) != 0);
+  return out;
+}
 
 i64 WideShape::factor_words() const {
   if (upload_levels > 0) return n;
@@ -432,25 +438,23 @@ void WideEvaluator::join_factors(i64 count, std::span<u64> words) const {
     }
 }
 
-void WideEvaluator::make(i64 first, i64 stride, const WideFactor& y, Sums& sums) const {
+void WideEvaluator::make(i64 first, i64 count, const WideFactor& y, Sums& sums) const {
   const ResidueRing& ring = keys_.ring();
   const i64 blocks = shape_.blocks(), groups = shape_.column_groups(), images = shape_.images();
   const i64 used = shape_.factor_words(), begin = sums.answer * shape_.gap();
   sums.first = first;
-  sums.stride = stride;
-  sums.made.resize(ceil_div(sums.count - first, stride));
+  sums.made.resize(count);
   for (Ciphertext& sum : sums.made) {
     sum.c0.resize(ring.size());
     sum.c1.resize(ring.size());
   }
   std::vector<i64> outputs;
-  for (i64 done = 0, next; done < std::ssize(sums.made); done = next) {
-    const i64 output = begin + first + done * stride, whole = output / groups;
-    next = std::min(done + ceil_div((whole + 1) * groups - output, stride), std::ssize(sums.made));
+  for (i64 done = 0, next; done < count; done = next) {
+    const i64 output = begin + first + done, whole = output / groups;
+    next = std::min(done + (whole + 1) * groups - output, count);
     outputs.clear();
     for (i64 image = 0; image < images; ++image)
-      for (i64 i = done; i < next; ++i)
-        outputs.push_back(begin + first + i * stride + image * sums.count);
+      for (i64 i = done; i < next; ++i) outputs.push_back(begin + first + i + image * sums.count);
     const i64 each = (next - done) * blocks * used;
     sums.words.resize(images * each);
     sums.residues.resize(ring.moduli() * each);
@@ -466,20 +470,23 @@ void WideEvaluator::make(i64 first, i64 stride, const WideFactor& y, Sums& sums)
   }
 }
 
-// Sums first, first + stride, ... in one, at multiples of stride: those at twice the stride first.
-WideEvaluator::Ciphertext WideEvaluator::pack(i64 first, i64 stride, const WideFactor& y,
+// The sums at `place`, place + stride, ... in one, at multiples of stride: those at twice the
+// stride first.
+WideEvaluator::Ciphertext WideEvaluator::pack(i64 place, i64 stride, const WideFactor& y,
                                               Sums& sums) const {
-  if (shape_.made() / stride == sums_at_once()) make(first, stride, y, sums);
-  if (stride == shape_.made()) return std::move(sums.made[(first - sums.first) / sums.stride]);
+  const i64 first = shape_.place(place);  // reversed once more: the number of the sum there
+  const i64 together = shape_.made() / stride;
+  if (together == sums_at_once()) make(first, std::min(together, sums.count - first), y, sums);
+  if (together == 1) return std::move(sums.made[first - sums.first]);
   const ResidueRing& ring = keys_.ring();
   const int level = std::countr_zero(static_cast<u64>(stride));
-  Ciphertext sum = pack(first, 2 * stride, y, sums);
-  if (first + stride >= sums.count) {
+  Ciphertext sum = pack(place, 2 * stride, y, sums);
+  if (shape_.place(place + stride) >= sums.count) {
     Ciphertext even = sum;
     keys_.add_image(level, even, sum);
     return sum;
   }
-  const Ciphertext odd = pack(first + stride, 2 * stride, y, sums);
+  const Ciphertext odd = pack(place + stride, 2 * stride, y, sums);
   Ciphertext difference{Residues(ring.size()), Residues(ring.size())};
   ring.combine(odd.c0, monomials_[level], sum.c0, difference.c0);
   ring.combine(odd.c1, monomials_[level], sum.c1, difference.c1);
@@ -512,7 +519,7 @@ void WideEvaluator::answer(i64 first, const WideFactor& y, MutableBytes out,
 void WideEvaluator::answer_one(i64 number, const WideFactor& y, const Blinding& blinding,
                                MutableBytes out, std::span<Torus> sums) const {
   const ResidueRing& ring = keys_.ring();
-  Sums made{number, shape_.sums(number), 0, 1, {}, {}, {}};
+  Sums made{number, shape_.sums(number), 0, {}, {}, {}};
   auto [c0, c1] = pack(0, 1, y, made);
   const Residues u = transformed(ring, ring.of_small(blinding.u));
   const Residues *const by[] = {&u}, *const p0[] = {&keys_.p0()}, *const p1[] = {&keys_.p1()};

@@ -69,9 +69,12 @@ struct WideShape {
   i64 outputs_of(i64 answer) const { return std::min(gap(), outputs() - answer * gap()); }
   i64 images() const { return i64{1} << upload_levels; }  // of an upload, itself among them
   // Sums over images: those that an answer may pack, and those that it does. Sum i joins outputs i,
-  // i + sums, i + 2 sums, ... of the answer, which come to places i, i + made, i + 2 made, ...
+  // i + sums, i + 2 sums, ... of the answer, which come to places p, p + made, p + 2 made, ... for
+  // p the place of the sum: i with its bits reversed, so that neighbours are packed first, and
+  // those of an answer that is not full soon become few.
   i64 made() const { return gap() >> upload_levels; }
   i64 sums(i64 answer) const { return ceil_div(outputs_of(answer), images()); }
+  i64 place(i64 sum) const;
   i64 rows_of(i64 part) const { return std::min(rows_at_once(), rows - part * rows_at_once()); }
   i64 width_of(i64 block) const { return std::min(gap(), inner - block * gap()); }
   // Slots of a part's polynomials that its outputs depend on, and where the i-th one is: those of
@@ -181,11 +184,11 @@ class WideEvaluator {
   };
   void answer_one(i64 number, const WideFactor& y, const Blinding& blinding, MutableBytes out,
                   std::span<Torus> sums) const;
-  // Of an answer: those of its sums that are made together, from number `first` on, by their
-  // distance, and what they are made with.
+  // Of an answer: those of its sums that are made together, from number `first` on, and what they
+  // are made with.
   struct Sums {
     i64 answer = 0, count = 0;
-    i64 first = 0, stride = 1;
+    i64 first = 0;
     std::vector<Ciphertext> made;
     WipedVector<u64> words;
     WipedVector<double> residues;
@@ -194,8 +197,8 @@ class WideEvaluator {
   void write_factors(i64 whole, std::span<const i64> outputs, const WideFactor& y,
                      std::span<u64> words) const;
   void join_factors(i64 count, std::span<u64> words) const;
-  void make(i64 first, i64 stride, const WideFactor& y, Sums& sums) const;
-  Ciphertext pack(i64 first, i64 stride, const WideFactor& y, Sums& sums) const;
+  void make(i64 first, i64 count, const WideFactor& y, Sums& sums) const;
+  Ciphertext pack(i64 place, i64 stride, const WideFactor& y, Sums& sums) const;
 
   const WideKeys& keys_;
   WideChoice choice_;

@@ -439,7 +439,7 @@ TEST(WideProduct, KeysOfFewLevelsServeTheOthers) {
   EXPECT_EQ(SwitchingLevels{0b10100}.with(4).kept, 0b10100U);
   EXPECT_EQ(SwitchingLevels{0b10100}.with(7).kept & 0b10100U, 0b10100U);
   EXPECT_EQ(SwitchingLevels{0b10100}.images(5, 32), 16 + 8 * 2 + 4 + 2 * 2 + 4);
-  EXPECT_EQ(SwitchingLevels{0b10100}.images(5, 3), 3 + 3 * 2 + 3 + 2 * 2 + 4);
+  EXPECT_EQ(SwitchingLevels{0b10100}.images(5, 3), 2 + 2 + 1 + 2 + 4);
 }
 
 }  // namespace

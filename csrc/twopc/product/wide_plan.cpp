@@ -26,7 +26,7 @@ constexpr size_t kMostPlans = 4096;             // that are kept
 // switches and of ciphertexts. The own time of a thread, over the products of product_bench.cpp and
 // of one row times 768 x 768 to 768 x 46080, on a two-core x86-64 server (AVX-512).
 constexpr double kProduct = 0.7, kLayer = 0.15, kJoined = 0.5, kWord = 3, kSwitch = 8,
-                 kCiphertext = 25;
+                 kCiphertext = 45;
 
 // A product of what party `left` knows of x with what the other one knows of y.
 struct Cross {

@@ -5,8 +5,8 @@ answers are packed, or not), or with what was prepared before the query.
 Both parties make the same choice, from public numbers alone: shapes, widths, the transfers and a link on which they
 agree. The predicted time of a form is that of its messages, from the exact cost functions, and that of its computing,
 from rates of one machine; only the ratios of these rates to the link matter. ``auto`` takes the form of the least
-``price``: of least time, where a form that is faster by a second may send no more than a gigabyte for it; ``lattice``
-takes the one of ciphertexts with the fewest bytes.
+``price``: of least time, where a form that is faster by a second may send no more than half a gigabyte for it;
+``lattice`` takes the one of ciphertexts with the fewest bytes.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _KINDS_OF_KEYS = range(_core.twopc.switching_sets)
 # Seconds that a byte is worth beside its time on the link, as it also takes memory of both parties and its part of what
 # other sessions share. Without it loopback would make products of one row, of which a weight is used once, of transfers
 # that send hundreds of times as much and take nearly as long.
-_WORTH = 1e-9
+_WORTH = 2e-9
 # Seconds of work that a byte is worth where WIDE ciphertexts choose how many columns are multiplied at once: beside its
 # time on the link.
 _BYTE_OF_UPLOADS = 3e-8

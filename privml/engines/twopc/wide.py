@@ -68,8 +68,14 @@ def of_weights(product: Product, count: int, linear: Linear, noisy: bool = False
 
 
 def multiply(engine: TwoPartyEngine, product: WideProduct, a: Operand, b: Operand) -> torch.Tensor:
-    """a [batch, rows, inner] times b [batch, inner, columns], of which shared ones have ``bits``."""
-    factors = words_of(a, engine.rank), product.x_format, words_of(b, engine.rank), product.y_format
+    """a [..., rows, inner] times b [..., inner, columns], of ``batch`` matrices, of which shared ones have ``bits``:
+    [batch, rows, columns]."""
+    x, y = words_of(a, engine.rank), words_of(b, engine.rank)
+    if x is not None:
+        x = x.reshape(product.batch, product.rows, product.inner)
+    if y is not None:
+        y = y.reshape(product.batch, product.inner, product.columns)
+    factors = x, product.x_format, y, product.y_format
     out = _core.twopc.wide_matmul(engine.session, engine.products.wide, *factors, *_settings(product))
     return tensor(engine.session, out)
 
