@@ -16,6 +16,7 @@ namespace {
 
 constexpr i64 kN = kPackedSet.n;
 constexpr i64 kPolynomialsAtOnce = 8;  // of weights, whose transforms stay in a second cache
+constexpr i64 kColumnsAtOnce = 128;    // of public halves that are multiplied by scalars
 constexpr int kLowBits = kPackedSet.low_bits();
 
 PRIVML_TARGET_CLONES
@@ -47,14 +48,21 @@ void copy(WordsView in, WordsOutput out) {
   std::ranges::copy(in.low, out.low.begin());
 }
 
-// out = X^shift in, 0 <= shift < 2 n.
-void shifted(WordsView in, i64 shift, WordsOutput out) {
+// out = coefficients from `first` on of X^shift in, 0 <= shift < 2 n.
+void shifted(WordsView in, i64 shift, i64 first, WordsOutput out) {
   const bool negative = shift >= kN;
-  const i64 by = negative ? shift - kN : shift;
+  const i64 by = negative ? shift - kN : shift, count = out.size();
+  const i64 turned = std::clamp(by - first, i64{0}, count);  // come from the end, with a sign
   clear(out);
-  const WordsView head = in.part(0, kN - by), tail = in.part(kN - by, by);
-  negative ? subtract(head, out.part(by, kN - by)) : add(head, out.part(by, kN - by));
-  negative ? add(tail, out.part(0, by)) : subtract(tail, out.part(0, by));
+  if (turned > 0) {
+    const WordsView tail = in.part(kN - by + first, turned);
+    negative ? add(tail, out.part(0, turned)) : subtract(tail, out.part(0, turned));
+  }
+  if (turned < count) {
+    const WordsView head = in.part(first + turned - by, count - turned);
+    const WordsOutput rest = out.part(turned, count - turned);
+    negative ? subtract(head, rest) : add(head, rest);
+  }
 }
 
 // The place of X^i under X -> X^power modulo X^n + 1: below n, or n more where the sign changes.
@@ -367,16 +375,13 @@ PackedEvaluator::PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& 
       Words a = expanded(public_seed(keys.digest(), PublicPart::upload, index));
       if (transforms) {
         Words moved(kN);
-        shifted(a.view(), (2 * kN - span_of(choice, shape)) % (2 * kN), moved.output());
+        shifted(a.view(), (2 * kN - span_of(choice, shape)) % (2 * kN), 0, moved.output());
         transformed_.push_back(keys.ring().transform(moved.view()));
       } else {
         c1_.push_back(std::move(a));
       }
     }
   }
-  if (transforms || messages_ > 1 || shape.groups > 1) return;
-  moved_ = Words(shape.inner() * kN);
-  move_publics(0, 0, moved_.output());
 }
 
 void PackedEvaluator::answer(const WeightRows& weights, crypto::Prg& prg, MutableBytes out,
@@ -389,11 +394,12 @@ void PackedEvaluator::answer(const WeightRows& weights, crypto::Prg& prg, Mutabl
   SwitchingKeys::Space space;
   for (i64 i = 0; i < messages_; ++i) {
     sum_at_places(weights, i, c0.emplace_back(weights.rows * count).output());
-    clear(c1.emplace_back(weights.rows * kN).output());
+    c1.emplace_back(weights.rows * kN);
   }
   if (transformed_.empty()) {
     for (i64 i = 0; i < messages_; ++i) multiply_publics(weights, i, c1[i].output());
   } else {
+    for (Words& sums : c1) clear(sums.output());
     add_transformed(weights, c1);
   }
   for (i64 first = 0; first < weights.rows; first += gap) {
@@ -489,29 +495,31 @@ void PackedEvaluator::add_transformed(const WeightRows& weights, std::span<Words
   });
 }
 
+// Some columns at a time: all of them at once would be large fresh memory for each product.
 void PackedEvaluator::multiply_publics(const WeightRows& weights, i64 message,
                                        WordsOutput c1) const {
   const i64 inner = shape_.inner();
-  Words moved(moved_.high.empty() ? inner * kN : 0);
-  i64 written = -1;
+  Words moved(inner * kColumnsAtOnce);
   in_groups(shape_, weights, [&](i64 group, i64 row, const WeightRows& part) {
-    if (group != written && !moved.high.empty()) move_publics(message, group, moved.output());
-    written = group;
-    multiply_scalars(part.words, part.rows, inner, part.largest,
-                     moved.high.empty() ? moved_.view() : moved.view(), kN, kLowBits,
-                     c1.part(row * kN, part.rows * kN));
+    const ScalarWeights scalars(part.words, part.rows, inner, part.largest, kLowBits);
+    for (i64 first = 0; first < kN; first += kColumnsAtOnce) {
+      move_publics(message, group, first, moved.output());
+      scalars.multiply(moved.view(), kColumnsAtOnce,
+                       c1.part(row * kN + first, (part.rows - 1) * kN + kColumnsAtOnce), kN);
+    }
   });
 }
 
-// The halves c1 that the weights of a group meet, shifted to where they meet them.
-void PackedEvaluator::move_publics(i64 message, i64 group, WordsOutput moved) const {
+// The halves c1 that the weights of a group meet, shifted to where they meet them: kColumnsAtOnce
+// coefficients of each, from `first` on.
+void PackedEvaluator::move_publics(i64 message, i64 group, i64 first, WordsOutput moved) const {
   const i64 gap = choice_.gap(), blocks = polynomials(choice_, shape_.rows);
   const i64 rows = shape_.rows / shape_.groups, inner = shape_.inner();
   for (i64 t = 0; t < inner; ++t) {
     const i64 from = group * rows + shape_.terms[t].row;
     const i64 by = from % gap + shape_.terms[t].shift * gap;
-    shifted(c1_[message * blocks + from / gap].view(), (2 * kN - by) % (2 * kN),
-            moved.part(t * kN, kN));
+    shifted(c1_[message * blocks + from / gap].view(), (2 * kN - by) % (2 * kN), first,
+            moved.part(t * kColumnsAtOnce, kColumnsAtOnce));
   }
 }
 
@@ -547,7 +555,7 @@ PackedEvaluator::Ciphertext PackedEvaluator::pack(std::span<Ciphertext> outputs,
     const Ciphertext odd = pack(outputs, first + stride, 2 * stride, space);
     Words moved(kN);
     const auto combine = [&](const Words& half, Words& plus, Words& minus) {
-      shifted(half.view(), stride, moved.output());
+      shifted(half.view(), stride, 0, moved.output());
       add(moved.view(), plus.output());
       subtract(moved.view(), minus.output());
     };

@@ -130,7 +130,7 @@ class PackedEvaluator {
   void sum_at_places(const WeightRows& weights, i64 message, WordsOutput c0) const;
   void add_transformed(const WeightRows& weights, std::span<Words> c1) const;
   void multiply_publics(const WeightRows& weights, i64 message, WordsOutput c1) const;
-  void move_publics(i64 message, i64 group, WordsOutput moved) const;
+  void move_publics(i64 message, i64 group, i64 first, WordsOutput moved) const;
   void finish(Ciphertext packed, i64 outputs, crypto::Prg& prg, MutableBytes out,
               std::span<u64> share) const;
   Ciphertext pack(std::span<Ciphertext> outputs, i64 first, i64 stride,
@@ -142,7 +142,6 @@ class PackedEvaluator {
   i64 messages_;
   Words c0_;                              // messages x rows x positions
   std::vector<Words> c1_;                 // of all ciphertexts of a message, for each message,
-  Words moved_;                           // also as one message's products with weights take them,
   std::vector<Transformed> transformed_;  // or their transforms, times X^-span_of(...)
 };
 

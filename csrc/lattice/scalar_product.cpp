@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/buffer.h"
 #include "base/error.h"
 #include "lattice/scalar_loops.h"
 
@@ -66,8 +65,8 @@ struct LyingWords {
 // What is common to the panels of a product.
 struct Product {
   const ScalarKernels& kernels;
-  Digits digits;
-  WipedVector<double> weights;  // packed
+  const Digits& digits;
+  std::span<const double> weights;  // packed
   i64 rows, inner;
 };
 
@@ -129,17 +128,24 @@ const ScalarKernels& portable_scalars() {
   return kernels;
 }
 
-void multiply_scalars(std::span<const u64> weights, i64 rows, i64 inner, u64 largest, WordsView in,
-                      i64 columns, int low_bits, WordsOutput out, Backend backend) {
-  expect(std::ssize(weights) == rows * inner && in.size() == inner * columns &&
-             out.size() == rows * columns,
-         "lattice: the product's shapes do not fit");
+ScalarWeights::ScalarWeights(std::span<const u64> weights, i64 rows, i64 inner, u64 largest,
+                             int low_bits, Backend backend)
+    : kernels_(kernels_of(backend)), rows_(rows), inner_(inner) {
+  expect(std::ssize(weights) == rows * inner, "lattice: the product's shapes do not fit");
   expect(low_bits >= 0 && low_bits <= kMostLowBits, "lattice: words have 64 to 80 bits");
   expect(largest <= kMostScalar && inner <= kMostInner, "lattice: weights are too large");
-  const ScalarKernels& kernels = kernels_of(backend);
-  const Digits digits = digits_for(largest, inner, low_bits);
-  const Product product{kernels, digits, pack(weights, rows, inner, digits.block, kernels.rows),
-                        rows, inner};
+  digits_ = digits_for(largest, inner, low_bits);
+  packed_ = pack(weights, rows, inner, digits_.block, kernels_.rows);
+}
+
+void ScalarWeights::multiply(WordsView in, i64 columns, WordsOutput out, i64 stride) const {
+  const i64 rows = rows_, inner = inner_;
+  expect(in.size() == inner * columns && stride >= columns &&
+             (rows == 0 || out.size() == (rows - 1) * stride + columns),
+         "lattice: the product's shapes do not fit");
+  const ScalarKernels& kernels = kernels_;
+  const Digits& digits = digits_;
+  const Product product{kernels, digits, packed_, rows, inner};
   const i64 width = kernels.columns, whole = columns / width;
   const i64 most = std::clamp(whole, i64{1}, kPanelsAtOnce);
   WipedVector<double> panels(most * digits.count * std::min(digits.block, inner) * width);
@@ -154,7 +160,7 @@ void multiply_scalars(std::span<const u64> weights, i64 rows, i64 inner, u64 lar
                sums.data());
     for (i64 i = 0; i < rows; ++i)
       for (i64 panel = 0; panel < count; ++panel) {
-        const i64 at = i * columns + j + panel * width;
+        const i64 at = i * stride + j + panel * width;
         join(panel, i, out.high.data() + at, out.low.data() + at);
       }
   }
@@ -172,9 +178,16 @@ void multiply_scalars(std::span<const u64> weights, i64 rows, i64 inner, u64 lar
     std::array<u64, kMostScalarColumns> high;
     std::array<u16, kMostScalarColumns> low;
     join(0, i, high.data(), low.data());
-    std::copy_n(high.data(), rest, out.high.data() + i * columns + j);
-    std::copy_n(low.data(), rest, out.low.data() + i * columns + j);
+    std::copy_n(high.data(), rest, out.high.data() + i * stride + j);
+    std::copy_n(low.data(), rest, out.low.data() + i * stride + j);
   }
+}
+
+void multiply_scalars(std::span<const u64> weights, i64 rows, i64 inner, u64 largest, WordsView in,
+                      i64 columns, int low_bits, WordsOutput out, Backend backend) {
+  expect(out.size() == rows * columns, "lattice: the product's shapes do not fit");
+  ScalarWeights(weights, rows, inner, largest, low_bits, backend)
+      .multiply(in, columns, out, columns);
 }
 
 }  // namespace privml::lattice

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 #include "base/error.h"
@@ -56,6 +57,47 @@ void expect_exact(const Case& size, u64 largest, int low_bits, Fill fill) {
         << static_cast<int>(backend) << " " << rows << " " << inner << " " << columns << " "
         << largest << " " << low_bits << " " << static_cast<int>(fill);
   }
+}
+
+TEST(ScalarProduct, KeptWeightsMultiplyPartsOfAMatrix) {
+  constexpr i64 kRows = 13, kInner = 150, kColumns = 70, kFirst = 37;
+  constexpr int kLow = 8;
+  constexpr u64 kLargest = 2048;
+  std::mt19937_64 random(1);
+  std::vector<u64> weights(kRows * kInner);
+  for (u64& weight : weights) weight = random() % (2 * kLargest + 1) - kLargest;
+  Words in(kInner * kColumns), expected(kRows * kColumns);
+  for (u64& high : in.high) high = random();
+  for (u16& low : in.low) low = static_cast<u16>(random() & low_mask(kLow));
+  multiply_scalars(weights, kRows, kInner, kLargest, in.view(), kColumns, kLow, expected.output());
+  for (const Backend backend : {Backend::portable, Backend::avx2, Backend::avx512}) {
+    if (!backend_supported(backend)) continue;
+    const ScalarWeights kept(weights, kRows, kInner, kLargest, kLow, backend);
+    Words out(kRows * kColumns);
+    for (const auto& [first, count] : {std::pair{i64{0}, kFirst}, {kFirst, kColumns - kFirst}}) {
+      Words part(kInner * count);
+      for (i64 k = 0; k < kInner; ++k) {
+        std::copy_n(in.high.data() + k * kColumns + first, count, part.high.data() + k * count);
+        std::copy_n(in.low.data() + k * kColumns + first, count, part.low.data() + k * count);
+      }
+      kept.multiply(part.view(), count, out.output().part(first, (kRows - 1) * kColumns + count),
+                    kColumns);
+    }
+    EXPECT_TRUE(std::ranges::equal(out.high, expected.high));
+    EXPECT_TRUE(std::ranges::equal(out.low, expected.low));
+  }
+}
+
+TEST(ScalarProduct, KeptWeightsRefuseOtherShapes) {
+  const std::vector<u64> weights(6, 1);
+  const ScalarWeights kept(weights, 2, 3, 1, 8);
+  Words in(3 * 4), out(4 + 5);
+  std::ranges::fill(in.high, u64{1});
+  std::ranges::fill(in.low, u16{1});
+  kept.multiply(in.view(), 4, out.output(), 5);
+  EXPECT_THROW(kept.multiply(in.view(), 4, out.output(), 4), InvalidArgument);
+  EXPECT_THROW(kept.multiply(in.view(), 4, out.output().part(0, 5), 1), InvalidArgument);
+  EXPECT_THROW(kept.multiply(in.view().part(0, 9), 4, out.output(), 5), InvalidArgument);
 }
 
 TEST(ScalarProduct, ExactForEveryShape) {

@@ -113,6 +113,31 @@ def test_convolutions_are_exact(engine, rng, case, owners):
     assert made == ({CONVOLVED: 1} if owners[0] != 0 else {}), "an image that party 0 knows is not the weights"
 
 
+@pytest.mark.parametrize("mode", ["ot", "lattice", "auto"])
+@pytest.mark.parametrize("owner", [0, 1])
+def test_bits_above_the_width_of_a_known_factor_do_not_matter(rng, mode, owner):
+    def dirty(shape, bits):
+        clean = random_ring(rng, shape, bits)
+        return clean, clean + (random_ring(rng, shape, 64) << bits)
+
+    made = twopc.create(OtChoice("ideal"), deadline=60.0, linear=Linear(mode))
+    try:
+        for rows, inner, columns in ((5, 7, 3), (2, 40, 150), (64, 64, 8)):
+            x, (w, words) = random_ring(rng, (rows, inner), 32), dirty((inner, columns), 12)
+            got = made.matmul(operand(made, rng, x, 32, None), operand(made, rng, words, 12, owner), 44)
+            want = PLAIN.matmul(Operand((x,), 32), Operand((w,), 12), 44)[0]
+            assert torch.equal(made.reveal(got, 44), want), (rows, inner, columns)
+        x_shape, w_shape, window = CONVOLUTIONS[0]
+        (x, pixels), (w, words) = dirty(x_shape, 20), dirty(w_shape, 12)
+        got = made.conv2d(operand(made, rng, pixels, 20, 1), operand(made, rng, words, 12, 0), window, 32)
+        assert torch.equal(made.reveal(got, 32), PLAIN.conv2d(Operand((x,), 20), Operand((w,), 12), window, 32)[0])
+        x, (w, words) = random_ring(rng, (30,), 20), dirty((30,), 12)
+        got = made.multiply(operand(made, rng, x, 20, None), operand(made, rng, words, 12, owner), 37)
+        assert torch.equal(made.reveal(got, 37), PLAIN.multiply(Operand((x,), 20), Operand((w,), 12), 37)[0])
+    finally:
+        made.close()
+
+
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize("stride", [(1, 1), (2, 1)], ids=str)
 def test_kernels_of_one_pixel_are_matrices_whose_halves_are_kept(engine, rng, stride):

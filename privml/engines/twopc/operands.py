@@ -59,10 +59,9 @@ def known(a: Operand) -> torch.Tensor:
 
 
 def owned_array(a: Operand, rank: int) -> np.ndarray | None:
-    """What party ``rank`` passes for an operand: nothing when the other one owns it."""
-    if a.owner is None:
-        return array(a.share)
-    return array((known(a),)) if a.owner == rank else None
+    """What party ``rank`` passes for an operand: nothing when the other one owns it. Bits above the operand's width may
+    be anything, as the core reads words by their format."""
+    return array(a.share) if a.owner in (None, rank) else None
 
 
 def words_of(a: Operand, rank: int) -> np.ndarray | None:

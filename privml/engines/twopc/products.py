@@ -48,7 +48,8 @@ def multiply(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> S
     # SiRNN's products need max(m, n) <= ell <= m + n.
     if b.owner is not None:
         width = max(b.bits, out_bits - a.bits)  # a clear value is widened for nothing
-        clear = owned_array(b, engine.rank), (width, b.signed)
+        # The core takes the whole wider number, so what stands above the value's own width must go first.
+        clear = array((known(b),)) if b.owner == engine.rank else None, (width, b.signed)
         return call(engine.session, "multiply_owned", b.owner, array(a.share), factor(a), *clear, out_bits)
     if a.share[0] is b.share[0] and a.bits == b.bits and a.bits >= 2 and out_bits <= a.bits + b.bits - is_bounded(a):
         return call(engine.session, "square", array(a.share), factor(a), out_bits)
