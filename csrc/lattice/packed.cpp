@@ -84,6 +84,14 @@ Words image(WordsView in, int level) {
   return out;
 }
 
+// Where output i of an answer stands among 2^levels: its bits reversed, so that neighbours are
+// packed first, and those of an answer that is not full soon become few. And back.
+i64 reversed(i64 i, int levels) {
+  i64 out = 0;
+  for (int level = 0; level < levels; ++level) out = 2 * out + (i >> level & 1);
+  return out;
+}
+
 // Half of the largest digit, in every digit.
 u64 halves(const SwitchingSet& set) {
   u64 out = 0;
@@ -221,10 +229,8 @@ i64 c1_work(const PackedChoice& choice, const PackedShape& shape, i64 messages) 
 i64 switched_digits(const SwitchingSet& set, int levels, i64 outputs) {
   i64 images = 0;
   for (int level = 0; level < levels; ++level) {
-    // Level l of a full group has 2^l images; of a part those whose outputs are there.
-    const i64 stride = i64{1} << level, last = outputs % (i64{1} << levels);
-    images += set.times(level) * (outputs >> levels) * stride;
-    images += set.times(level) * std::min(last, stride);
+    // Level l packs what 2^(levels - l) outputs have become.
+    images += set.times(level) * ceil_div(outputs, i64{1} << (levels - level));
   }
   return images * set.digits;
 }
@@ -294,7 +300,8 @@ void read_packed(const KeyOwner& key, const PackedChoice& choice, const PackedSh
   for (i64 o = 0; o < outputs; ++o)
     for (i64 i = 0; i < count; ++i) {
       u64& number = share[o * count + i];
-      number = (number + sum[shape.places[i] * choice.gap() + o]) & low_mask(bits);
+      const i64 place = shape.places[i] * choice.gap() + reversed(o, choice.levels);
+      number = (number + sum[place]) & low_mask(bits);
     }
 }
 
@@ -536,23 +543,24 @@ void PackedEvaluator::finish(Ciphertext packed, i64 outputs, crypto::Prg& prg, M
   Words wanted(outputs * count);
   for (i64 o = 0; o < outputs; ++o)
     for (i64 p = 0; p < count; ++p) {
-      wanted.high[o * count + p] = packed.c0.high[shape_.places[p] * gap + o];
-      wanted.low[o * count + p] = packed.c0.low[shape_.places[p] * gap + o];
+      const i64 place = shape_.places[p] * gap + reversed(o, choice_.levels);
+      wanted.high[o * count + p] = packed.c0.high[place];
+      wanted.low[o * count + p] = packed.c0.low[place];
     }
   const i64 first = packed_bytes(outputs * count, choice_.columns.masked_bits());
   write_masked(choice_.columns, wanted.view(), prg, out.first(first), share);
   write_rounded(choice_.columns, packed.c1.view(), out.subspan(first));
 }
 
-// Outputs first, first + stride, ... in one, at multiples of stride: those at twice the stride
-// first.
-PackedEvaluator::Ciphertext PackedEvaluator::pack(std::span<Ciphertext> outputs, i64 first,
+// The outputs at `place`, place + stride, ... in one, at multiples of stride: those at twice the
+// stride first.
+PackedEvaluator::Ciphertext PackedEvaluator::pack(std::span<Ciphertext> outputs, i64 place,
                                                   i64 stride, SwitchingKeys::Space& space) const {
-  if (stride == choice_.gap()) return std::move(outputs[first]);
-  Ciphertext sum = pack(outputs, first, 2 * stride, space);
+  if (stride == choice_.gap()) return std::move(outputs[reversed(place, choice_.levels)]);
+  Ciphertext sum = pack(outputs, place, 2 * stride, space);
   Ciphertext difference = sum;
-  if (first + stride < std::ssize(outputs)) {
-    const Ciphertext odd = pack(outputs, first + stride, 2 * stride, space);
+  if (reversed(place + stride, choice_.levels) < std::ssize(outputs)) {
+    const Ciphertext odd = pack(outputs, place + stride, 2 * stride, space);
     Words moved(kN);
     const auto combine = [&](const Words& half, Words& plus, Words& minus) {
       shifted(half.view(), stride, 0, moved.output());

@@ -133,7 +133,7 @@ class PackedEvaluator {
   void move_publics(i64 message, i64 group, i64 first, WordsOutput moved) const;
   void finish(Ciphertext packed, i64 outputs, crypto::Prg& prg, MutableBytes out,
               std::span<u64> share) const;
-  Ciphertext pack(std::span<Ciphertext> outputs, i64 first, i64 stride,
+  Ciphertext pack(std::span<Ciphertext> outputs, i64 place, i64 stride,
                   SwitchingKeys::Space& space) const;
 
   const SwitchingKeys& keys_;

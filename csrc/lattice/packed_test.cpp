@@ -128,6 +128,7 @@ TEST(Packed, KeysOfSomeLevelsServeTheOthers) {
   EXPECT_EQ(switched_digits({5, 0b11111, 8, 8}, 5, 32), 31 * 8);
   EXPECT_EQ(switched_digits({5, 0b10000, 8, 8}, 5, 64), 2 * 5 * 16 * 8);
   EXPECT_EQ(switched_digits({5, 0b11111, 8, 8}, 5, 1), 5 * 8);
+  EXPECT_EQ(switched_digits({5, 0b11111, 8, 8}, 5, 35), (31 + 2 + 4) * 8);
   for (const SwitchingSet& each : kSwitchingSets) {
     EXPECT_LE(each.levels, kMostLevels);
     EXPECT_EQ(each.serving(each.levels - 1), each.levels - 1);
