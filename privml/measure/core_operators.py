@@ -6,6 +6,7 @@ The inputs are uniform shares, so every protocol runs on typical data; numpy and
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -123,12 +124,11 @@ def wide_matmul(core: Any, session: Any, rank: int, inputs: Inputs, n: int, para
     """A batch of products by ciphertexts of any factors, shared ones or, with ``bits``, weights of party 0, after one
     that makes the keys."""
     sizes, bits = (params["batch"], params["rows"], params["inner"], params["columns"]), params["out_bits"]
-    x, shared, keys = inputs.ring(bits, sizes[0] * sizes[1] * sizes[2]), (-1, bits, True), core.WideKeys()
-    count, price = sizes[0] * sizes[2] * sizes[3], byte_price(_planned(params))
-    if "bits" in params:
-        form, y = _owned(params), inputs.ring(params["bits"], count) if rank == 0 else None
-    else:
-        form, y = shared, inputs.ring(bits, count)
+    left, right = sizes[:3], (sizes[0], *sizes[2:])
+    shared, keys, price = (-1, bits, True), core.WideKeys(), byte_price(_planned(params))
+    x = inputs.ring(bits, math.prod(left)).reshape(left)
+    form, y_bits = (_owned(params), params["bits"]) if "bits" in params else (shared, bits)
+    y = inputs.ring(y_bits, math.prod(right)).reshape(right) if form == shared or rank == 0 else None
 
     def multiply() -> np.ndarray:
         return core.wide_matmul(session, keys, x, shared, y, form, sizes, bits, False, price)
