@@ -14,6 +14,7 @@ from privml.engines import failures, ring
 from privml.engines.base import Engine, Operand
 from privml.engines.catalogue import check_divisor
 from privml.engines.composed import maxima
+from privml.engines.composed.steps import RING
 from privml.engines.owned import SharedEngine
 from privml.engines.shares import NO_PROMISE, Promise, Share, Shift, Window, each, joined, part
 from privml.engines.threepc import division, functions, opening, products, scaled, width
@@ -404,6 +405,10 @@ class ThreePartyEngine(SharedEngine):
         from privml.engines.composed.functions import function
 
         return function(self, name, a, source, target)
+
+    def function_ring(self, name: str, source: FixedPoint, target: FixedPoint) -> int:
+        whole = not self.floors and functions.offers(name, source, target)
+        return super().function_ring(name, source, target) if whole else RING
 
     def computes_whole(self, name: str, *args: Any) -> bool:
         if name != "function" or self.floors:
