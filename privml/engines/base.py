@@ -382,6 +382,11 @@ class Engine(abc.ABC):
         ``source`` is promised. What does not fit the target saturates. Outside the function's domain the result is
         unspecified."""
 
+    def function_ring(self, name: str, source: FixedPoint, target: FixedPoint) -> int:
+        """Bits of a ring in which the results of ``function`` are the values: at least those of the ring that it
+        says."""
+        return max(source.bits, target.bits) if self.stays_wide else target.bits
+
     def formula(self, a: Share, formula: Formula) -> Share:
         """A function with an addition formula, of values of its format, in ``formula.result_bits`` bits; the last
         places may depend on the shares. ConfigError on engines that have none."""

@@ -17,6 +17,7 @@ from privml.engines.operations import OPERATIONS, Kind, offer
 from privml.engines.owned import SharedEngine
 from privml.engines.party_threads import PartyThreads
 from privml.engines.shares import is_share
+from privml.formats import FixedPoint
 
 
 class JointEngine(SharedEngine):
@@ -65,6 +66,9 @@ class JointEngine(SharedEngine):
 
     def computes_whole(self, name: str, *args: Any) -> bool:
         return self.engines[0].computes_whole(name, *args)
+
+    def function_ring(self, name: str, source: FixedPoint, target: FixedPoint) -> int:
+        return self.engines[0].function_ring(name, source, target)
 
     def together(self, calls: Sequence[tuple[str, Sequence[Any]]]) -> list[Any]:
         by_party = [

@@ -155,21 +155,24 @@ def source_of(x: SecretTensor, widest: int = WIDEST) -> FixedPoint:
     return FixedPoint(min(max(fmt.bits, NARROWEST, scale + 2), widest), scale)
 
 
-def evaluate(x: SecretTensor, name: str, target: FixedPoint) -> SecretTensor:
+def evaluate(x: SecretTensor, name: str, target: FixedPoint, room: int = 0) -> SecretTensor:
     """A function of the library in format ``target``, of a value that lies in a ring of at most ``WIDEST`` bits after
-    it was reduced to one: a larger value overflows, as in any ring. On engines that stay wide the ring remains."""
+    it was reduced to one: a larger value overflows, as in any ring. On engines that stay wide the ring remains, and if
+    the function was computed in a larger one, as much of it as makes ``room`` bits."""
     wide = engine_of(x).stays_wide
     source = source_of(x, WIDEST_EXPONENT if wide or name in _WIDE else WIDEST)
     x = cast(x, source.bits, source.scale)
     argument = of_interval(source, *interval(x.format)) if wide else source
     share = engine_of(x).function(name, x.share, argument, target)
-    to = result_format(name, argument, target, wide)
+    ring = min(room, engine_of(x).function_ring(name, argument, target))
+    to = result_format(name, argument, target, wide, ring)
     return claimed(SecretTensor(share, to, x.placement, x.session, x.dtype), to)
 
 
-def result_format(name: str, source: FixedPoint, target: FixedPoint, wide: bool = False) -> RingFormat:
-    """The format of a function's values in ``target``, or in a ``wide`` ring, for any argument of ``source``."""
-    bits = max(source.bits, target.bits) if wide else target.bits
+def result_format(name: str, source: FixedPoint, target: FixedPoint, wide: bool = False, ring: int = 0) -> RingFormat:
+    """The format of a function's values in ``target``, or in a ``wide`` ring, for any argument of ``source``. ``ring``:
+    bits of the values' ring, if it is larger."""
+    bits = max(source.bits, target.bits, ring) if wide else target.bits
     low, high = _values(name, source, target)
     # The largest inverse that does not saturate is that of the least positive number.
     if wide and (name == "rsqrt" or (name == "reciprocal" and limit(source) > _COMPARED)):
@@ -297,7 +300,9 @@ def total_of_squares(x: SecretTensor, dims: list[int], spare: int = 0) -> Secret
     square_bits = min(max(2 * width(fmt), fmt.bits), 64)
     exact = product_format(fmt, fmt, square_bits, square=True)
     narrow, bits = _of_sum(exact, x.shape[last] if x.dim() else 1, spare, engine.stays_wide)
-    if engine.stays_wide or [d % max(x.dim(), 1) for d in dims] != [last] or bits < square_bits:
+    if engine.stays_wide:  # in the ring of the sum at once
+        return total(times(x, x, 2 * x.format.scale, spare=max(bits - square_bits, 0)), dims, spare=spare)
+    if [d % max(x.dim(), 1) for d in dims] != [last] or bits < square_bits:
         return total(times(x, x, 2 * x.format.scale), dims, spare=spare)
     factor = operand(x.share, fmt, x.placement)
     share = engine.sum_squares(factor, square_bits, promise_of(exact), bits)

@@ -16,7 +16,7 @@ from privml.dispatch import holds_floats, implements, intercepts
 from privml.formats import current_node
 from privml.ops.fixed import asked, cast, real, roomy, scaled, settled, times
 from privml.ops.linear import count_of
-from privml.ops.moments import centered, divided_by_deviation, in_ring_of_square, var_mean
+from privml.ops.moments import centered, divided_by_deviation, in_ring_of_squares, var_mean
 from privml.ops.ring_formats import limit, says_more
 from privml.ops.values import engine_of, is_secret
 from privml.tensor import SecretTensor
@@ -33,7 +33,7 @@ def standardized(
     wanted, count = asked(x.session), count_of(x, dims, "norm")
     x = roomy(x, (count - 1).bit_length() + 1, current_node().working is not None)
     bits = x.format.bits
-    x = in_ring_of_square(x, 1)
+    x = in_ring_of_squares(x, count, 1)
     values, mean = centered(x, dims)
     if mean.format.bits > bits:
         mean = cast(mean, bits, mean.format.scale)

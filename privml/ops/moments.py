@@ -39,6 +39,8 @@ from privml.tensor import SecretTensor
 aten = torch.ops.aten
 
 VARIANCE_SCALE = 18
+# Bits of an inverse root at most.
+_OF_ROOT = WIDEST + 3
 # Sums of magnitude below this do not wrap.
 _SUMS_END = 1 << 63
 
@@ -69,12 +71,14 @@ def _whole_bits(x: SecretTensor) -> int | None:
     return min(told, default=None)
 
 
-def in_ring_of_square(x: SecretTensor, spare: int = 0) -> SecretTensor:
-    """``x`` where rings stay wide in the one of its square, so that it is extended once for all its products; with
-    ``spare`` bits for differences."""
+def in_ring_of_squares(x: SecretTensor, count: int, spare: int = 0) -> SecretTensor:
+    """``x`` where rings stay wide in the one of a sum of ``count`` of its squares and of its product with an inverse
+    root, so that it is extended once for all of them; with ``spare`` bits for differences."""
     if not engine_of(x).stays_wide:
         return x
-    return cast(x, max(min(2 * (width(x.format) + spare), 64), x.format.bits), x.format.scale)
+    size = width(x.format) + spare
+    of_sum = 2 * size + (count - 1).bit_length() + 1  # one is left where the sum is divided by a whole number
+    return cast(x, max(min(max(of_sum, size + _OF_ROOT + 1), 64), x.format.bits), x.format.scale)
 
 
 def _root_scale(scale: int, eps: float) -> int:
@@ -105,7 +109,7 @@ def divided_by_deviation(
     """x / sqrt(sum(x^2) / count + eps) at ``scale``, and the inverse root; an eps below the resolution, or of zero,
     counts as one unit of it. ``largest``: it is proved that the mean square is at most this, in units of x^2, and one
     more, but for its rounding. Without ``whole_root`` the inverse root is as fine as the quotient needs it."""
-    x = in_ring_of_square(x)
+    x = in_ring_of_squares(x, math.prod(x.shape[d] for d in dims))
     square = mean_square(x, dims, count)
     if largest is not None:
         most = (largest >> max(2 * x.format.scale - square.format.scale, 0)) + 2
@@ -122,7 +126,7 @@ def divided_by_deviation(
         # 0.18 beside the half of the last rounding.
         guard = 3 if name == "rsqrt_significant" else 2
         needed = min(root_scale, scale + guard + max(integer_bits(x), 0))
-    inverse = evaluate(raised, name, FixedPoint(WIDEST - root_scale + needed, needed))
+    inverse = evaluate(raised, name, FixedPoint(WIDEST - root_scale + needed, needed), x.format.bits)
     # If no step has wrapped: x^2 <= count * (the mean square), and that is at most ``raised``, which has the unit more
     # that rounding may take away. 2^-9 of it covers the constant 1 / count and the root, whose last place may be off.
     off = limit(x.format) * 2.0 ** -(x.format.scale + needed)

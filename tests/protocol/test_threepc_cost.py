@@ -21,6 +21,15 @@ def at_last(share, shape):
     return tuple(c.view(shape) for c in share)
 
 
+def narrow(share, bits, bound=None):
+    """A factor in a ring of 8 bits less than the product's; it is known to be below 2^bound."""
+    return Operand(share, bits - 8, bound=None if bound is None else 1 << bound)
+
+
+# Two openings in the messages of one.
+AT_ONCE = cost.Cost(depth=-1)
+
+
 # name -> (what is done with an engine, an input of N elements and its ring; the closed form, given ring and truncation)
 CASES = {
     "input": (lambda e, x, b: e.input(torch.ones(N).long(), (N,), 1, b), lambda b, t: cost.entered(N, b, 1)),
@@ -28,6 +37,24 @@ CASES = {
     "reveal": (lambda e, x, b: e.reveal(x, b), lambda b, t: cost.revealed(N, b, None)),
     "reveal to 0": (lambda e, x, b: e.reveal(x, b, 0), lambda b, t: cost.revealed(N, b, 0)),
     "multiply": (lambda e, x, b: e.multiply(Operand(x, b), Operand(x, b), b), lambda b, t: cost.product(N, b)),
+    "multiply small numbers of a narrow ring": (
+        lambda e, x, b: e.multiply(narrow(x, b, b - 10), narrow(e.negate(x, b), b, b - 11), b),
+        lambda b, t: cost.extend(2 * N, b - 8, b, True) + cost.product(N, b),
+    ),
+    "multiply two of a narrow ring": (
+        lambda e, x, b: e.multiply(narrow(x, b, b - 10), narrow(e.negate(x, b), b), b),
+        lambda b, t: cost.extend(N, b - 8, b, True) + cost.extend(N, b - 8, b, False) + cost.product(N, b) + AT_ONCE,
+    ),
+    "square of a narrow ring": (
+        lambda e, x, b: e.multiply(narrow(x, b), narrow(x, b), b),
+        lambda b, t: cost.extend(N, b - 8, b, False) + cost.product(N, b),
+    ),
+    "multiply rows": (
+        lambda e, x, b: e.multiply_rows(
+            Operand(at_last(x, (5, 9)), b), narrow(tuple(c[:5].view(5, 1) for c in x), b), b
+        ),
+        lambda b, t: cost.extend(5, b - 8, b, False) + cost.product(N, b),
+    ),
     "matmul": (
         lambda e, x, b: e.matmul(Operand(at_last(x, (5, 9)), b), Operand(at_last(x, (9, 5)), b), b),
         lambda b, t: cost.product(25, b),

@@ -2,6 +2,8 @@
 """Products divided by a power of two in one protocol, against integers: all values of small rings, random ones of large
 rings, and how often results are one above, or wrong."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -117,6 +119,19 @@ def test_nothing_at_all(engine):
     a = operand(engine, torch.zeros(0, 3, dtype=torch.int64), 64, 0)
     for shift in (Shift(5), Shift(5, reduces=True)):
         assert engine.shifted_product("multiply", a, a, 64, shift)[0].shape == (0, 3)
+
+
+@pytest.mark.parametrize("bounds", [(16, 16), (16, 9), (16, None), (None, None)])
+def test_factors_of_a_narrower_ring(engine, bounds):
+    """All pairs of values below their bounds in a ring of 6 bits, multiplied in one of 12; and one factor per row."""
+    x, y = (torch.arange(-(bound or 32), bound or 32) for bound in bounds)
+    columns, rows = x.expand(len(y), -1).contiguous(), y.unsqueeze(-1)
+    a, c = (replace(operand(engine, v, 6, 0), bound=bounds[0]) for v in (columns, columns * 0 + x))
+    b, d = (replace(operand(engine, v, 6, 1), bound=bounds[1]) for v in (rows.expand(columns.shape).contiguous(), rows))
+    assert torch.equal(engine.reveal(engine.multiply(a, b, 12), 12), columns * rows)
+    assert torch.equal(engine.reveal(engine.multiply_rows(c, d, 12), 12), columns * rows)
+    squares = ring.wrap(columns * columns, 12)
+    assert torch.equal(engine.reveal(engine.multiply(a, replace(a), 12), 12), squares)
 
 
 @pytest.mark.parametrize("shift", [Shift(4, Promise(bound=1 << 20)), Shift(4, reduces=True)], ids=["wide", "reduced"])

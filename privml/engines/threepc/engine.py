@@ -14,6 +14,7 @@ from privml.engines import failures, ring
 from privml.engines.base import Engine, Operand
 from privml.engines.catalogue import check_divisor
 from privml.engines.composed import maxima
+from privml.engines.composed.steps import RING
 from privml.engines.owned import SharedEngine
 from privml.engines.shares import NO_PROMISE, Promise, Share, Shift, Window, each, joined, part
 from privml.engines.threepc import division, functions, opening, products, scaled, width
@@ -32,6 +33,16 @@ TRUNCATIONS = ("auto", *width.MODES)
 def _proved_small(bits: int, bound: int | None) -> bool:
     """Whether |x| < 2^(bits-2) is proved."""
     return bound is not None and bound <= 1 << (bits - 2)
+
+
+def _extension_of(a: Operand, to_bits: int) -> tuple[Any, ...]:
+    """What ``extend`` is given for a factor."""
+    return a.share, a.bits, to_bits, a.signed, Promise(a.nonnegative, a.bound)
+
+
+def _extended_alike(a: Operand) -> tuple[Any, ...]:
+    """What is equal of factors that one extension brings to another ring."""
+    return a.bits, a.signed, a.nonnegative, _proved_small(a.bits, a.bound)
 
 
 class ThreePartyEngine(SharedEngine):
@@ -58,7 +69,7 @@ class ThreePartyEngine(SharedEngine):
         self.floors = truncation == "exact"
         self.shifts_products = frozenset() if self.floors else frozenset(opening.BILINEAR)
         self.opened_together = frozenset(opening.BEGINNINGS) | (
-            set() if self.floors else {"truncate", "shifted_product"}
+            {"extend"} if self.floors else {"extend", "truncate", "shifted_product"}
         )
         self.failure = 0.0
 
@@ -217,6 +228,8 @@ class ThreePartyEngine(SharedEngine):
         """An operation up to its opening; as a whole if there is none."""
         if name == "truncate":
             return self._truncation(*args)
+        if name == "extend":
+            return self._extension(*args)
         if name == "shifted_product":
             return self._shifted_product(*args)
         if name in opening.BILINEAR:
@@ -259,21 +272,29 @@ class ThreePartyEngine(SharedEngine):
             return scaled.faithful(party, parts, shape, bits, count, promise.nonnegative)
         return products.Opening(parts, shape, bits, rest=lambda opened: self._truncation(opened, bits, count, promise))
 
+    def multiply_rows(self, a: Operand, b: Operand, out_bits: int) -> Share:
+        left, right = self._factors(a, b, out_bits)  # rows' numbers are brought to the ring before they are repeated
+        bits = max(a.bits, b.bits, out_bits)
+        return super().multiply_rows(replace(a, share=left, bits=bits), replace(b, share=right, bits=bits), out_bits)
+
     def _factors(self, a: Operand, b: Operand, out_bits: int) -> tuple[Share, Share]:
         """Both operands in the ring of the product, with the messages of one where that can be."""
-        if a.bits >= out_bits or (a.bits, a.signed, a.nonnegative) != (b.bits, b.signed, b.nonnegative):
-            return self._wide(a, out_bits), self._wide(b, out_bits)
+        if all(mine is other for mine, other in zip(a.share, b.share, strict=True)):
+            wide = self._wide(a, out_bits)
+            return wide, wide
+        if a.bits >= out_bits or _extended_alike(a) != _extended_alike(b):
+            left, right = self.together([("extend", _extension_of(factor, out_bits)) for factor in (a, b)])
+            return left, right
         both = joined([each(factor.share, torch.flatten) for factor in (a, b)], 0)
-        wide = self._wide(replace(a, share=both), out_bits)
+        bound = None if a.bound is None or b.bound is None else max(a.bound, b.bound)
+        wide = self._wide(replace(a, share=both, bound=bound), out_bits)
         sizes = [a.share[1].numel(), b.share[1].numel()]
         first, second = zip(*(c.split(sizes) for c in wide), strict=True)
         return each(first, lambda c: c.view(a.share[1].shape)), each(second, lambda c: c.view(b.share[1].shape))
 
     def _wide(self, a: Operand, out_bits: int) -> Share:
         """An operand in the ring of the product."""
-        if a.bits >= out_bits:
-            return a.share
-        return self.extend(a.share, a.bits, out_bits, a.signed, Promise(a.nonnegative))
+        return self.extend(*_extension_of(a, out_bits))
 
     # ---- width and scale
     def truncate(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE, nearest: bool = False) -> Share:
@@ -317,11 +338,15 @@ class ThreePartyEngine(SharedEngine):
         return width.truncate_reduce(self.party, a, bits, shift, self.truncation == "exact")
 
     def extend(self, a: Share, bits: int, to_bits: int, signed: bool = True, promise: Promise = NO_PROMISE) -> Share:
+        return self._opened("extend", a, bits, to_bits, signed, promise)
+
+    def _extension(
+        self, a: Share, bits: int, to_bits: int, signed: bool = True, promise: Promise = NO_PROMISE
+    ) -> products.Opening | Share:
         if to_bits <= bits:
             return a
-        return width.extend(
-            self.party, a, bits, to_bits, signed, promise.nonnegative, _proved_small(bits, promise.bound)
-        )
+        small = _proved_small(bits, promise.bound)
+        return width.extension_begun(self.party, a, bits, to_bits, signed, promise.nonnegative, small)
 
     def floor(self, a: Share, bits: int, shift: int, promise: Promise = NO_PROMISE) -> Share:
         return self._exact().truncate(a, bits, shift, promise)
@@ -380,6 +405,10 @@ class ThreePartyEngine(SharedEngine):
         from privml.engines.composed.functions import function
 
         return function(self, name, a, source, target)
+
+    def function_ring(self, name: str, source: FixedPoint, target: FixedPoint) -> int:
+        whole = not self.floors and functions.offers(name, source, target)
+        return super().function_ring(name, source, target) if whole else RING
 
     def computes_whole(self, name: str, *args: Any) -> bool:
         if name != "function" or self.floors:

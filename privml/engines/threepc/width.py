@@ -23,7 +23,7 @@ from privml.engines.base import Share
 from privml.engines.ring import word
 from privml.engines.threepc.comparison import sign
 from privml.engines.threepc.party import Party
-from privml.engines.threepc.products import Opening, opened, ring_parts
+from privml.engines.threepc.products import Opening, opened, opened_together, ring_parts
 
 MODES = ("probabilistic", "faithful", "exact")
 
@@ -157,6 +157,20 @@ def extend(
 ) -> Share:
     """The value in Z_2^to_bits. ``small``: |x| < 2^(bits-2); otherwise, unless it is nonnegative, a comparison finds
     the wrap. ``drawn``: the parts of r are as ``Party.masks`` gave them, so that their carry is enough to deal."""
+    return opened_together(party, [extension_begun(party, a, bits, to_bits, signed, nonnegative, small, drawn)])[0]
+
+
+def extension_begun(
+    party: Party,
+    a: Share,
+    bits: int,
+    to_bits: int,
+    signed: bool = True,
+    nonnegative: bool = False,
+    small: bool = False,
+    drawn: bool = False,
+) -> Opening:
+    """``extend`` up to the opening of the wrap."""
     m, r = a
     offset = 0 if nonnegative or not signed else 1 << (bits - 2 if small else bits - 1)
     if not party.deals and offset:
@@ -167,10 +181,14 @@ def extend(
     else:
         wraps = ring_parts(party, sign(party, low(m, bits), low(r, bits), bits + 1), ring)
     whole = _whole(party, r, bits, to_bits, drawn)
-    lifted, mask = opened(party, wraps, r.shape, ring)
-    if party.deals:
-        return a[0], low(r, bits) + (mask << bits)
-    return low(m, bits) - offset + (lifted << bits), whole + (mask << bits)
+
+    def rest(opened_wraps: Share) -> Share:
+        lifted, mask = opened_wraps
+        if party.deals:
+            return a[0], low(r, bits) + (mask << bits)
+        return low(m, bits) - offset + (lifted << bits), whole + (mask << bits)
+
+    return Opening(wraps, r.shape, ring, rest=rest)
 
 
 def _whole(party: Party, r: torch.Tensor, bits: int, to_bits: int, drawn: bool) -> torch.Tensor | None:
