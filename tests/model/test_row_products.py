@@ -99,8 +99,24 @@ def test_ciphertexts_take_the_place_of_transfers_where_these_cost_more():
         meter.multiply_rows(*factors(meter, *sizes, True)[:2], 40)
         return meter.counters()
 
-    for link in BY_LINK:
+    for link in (*BY_LINK, Linear("lattice")):
         long, transfers = counted(link, 128, 768, 21, 32), counted(Linear("ot"), 128, 768, 21, 32)
         assert long["products"] == {WIDE: 1} and "products" in transfers and not transfers["products"]
         assert 2.5 * long["online"]["sent"] < transfers["online"]["sent"]
         assert not counted(link, 2, 8, 21, 32)["products"]
+
+
+@pytest.mark.parametrize("sizes", [(128, 768, 21, 16), (256, 128, 21, 16), (32, 128, 18, 14)])
+def test_fewest_bytes_are_those_of_ciphertexts_whatever_work_these_take(sizes):
+    """Rows of a softmax, whose numbers are short enough for transfers on loopback."""
+
+    def sent(linear):
+        meter = twopc.meter(0, SILENT, 1, True, linear)
+        rows, length, a_bits, b_bits = sizes
+        a = Operand((torch.zeros(rows, length, dtype=torch.int64),), a_bits, nonnegative=True)
+        b = Operand((torch.zeros(rows, 1, dtype=torch.int64),), b_bits, nonnegative=True)
+        meter.multiply_rows(a, b, a_bits + b_bits - 2)
+        return meter.counters()["online"]["sent"]
+
+    transfers, ciphertexts = sent(Linear("ot")), sent(Linear("lattice"))
+    assert 1.2 * ciphertexts < transfers and ciphertexts <= sent(Linear("auto"))

@@ -3,7 +3,8 @@
 whole rows, or by lattice ciphertexts, where a row is a polynomial and its number a constant.
 
 Both parties make the same choice, from public numbers alone, as ``linear`` does for products with weights: by the
-price, with mode "lattice" too, for ciphertexts take more messages than they save bytes where rows are few.
+price, with mode "lattice" too but for the work on ciphertexts: these take more messages than they save bytes where rows
+are few.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from privml.engines.base import Operand
 from privml.engines.shape_tensor import ShapeTensor
 from privml.engines.shares import Share
 from privml.engines.twopc import wide
-from privml.engines.twopc.linear import Linear, Predicted, byte_price, computed, predicted
+from privml.engines.twopc.linear import Linear, Predicted, byte_price, computed, layout_price, predicted
 from privml.engines.twopc.operands import array, call, factor, fit, owned_format, uniform
 
 if TYPE_CHECKING:
@@ -68,14 +69,17 @@ def _by_ciphertexts(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: in
     shape, linear = tuple(a.share[0].shape), engine.linear
     formats = owned_format(replace(b, bits=out_bits)), owned_format(replace(a, bits=out_bits))
     sizes = prod(shape[:-1]), 1, 1, shape[-1]
-    product = wide.WideProduct(*sizes, out_bits, *formats, byte_price(linear))
+    # Without a price of work, columns would be polynomials of their own, which takes more bytes of a number and a row.
+    worth = layout_price(linear) if linear.mode == "lattice" else byte_price(linear)
+    product = wide.WideProduct(*sizes, out_bits, *formats, worth)
     found = wide.candidates(product, engine.transfers, linear)
     if not found:
         return None
     form, ciphertexts = found[0]
     rows = _Rows(shape, replace(a, share=()), replace(b, share=()), out_bits)
     extensions, transfers = _predicted(type(engine), rows, engine.transfers, linear)
-    if ciphertexts.plus(extensions).price >= transfers.price:
+    free = ciphertexts.computing if linear.mode == "lattice" else 0.0
+    if ciphertexts.plus(extensions).price - free >= transfers.price:
         return None
     engine.note(computed((form, ciphertexts)))
     factors = uniform(engine, b, out_bits), uniform(engine, a, out_bits)
