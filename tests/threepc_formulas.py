@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from privml.engines.threepc import addition
 from privml.engines.threepc.comparison import chosen_plan
+from privml.engines.threepc.maxima import levels
 from privml.engines.threepc.party import packed_bytes
 from privml.engines.threepc.pieces import pieces, sizes
 from privml.engines.threepc.sign import prime_for
@@ -145,9 +146,15 @@ def lookup(n: int, in_bits: int, out_bits: int, tables: int = 1) -> Cost:
 def maximum_last(rows: int, count: int, bits: int) -> Cost:
     """The largest of ``count`` in each of ``rows``."""
     total = Cost()
-    while count > 1:
-        total = total + relu(rows * (count // 2), bits)
-        count -= count // 2
+    for size in levels(rows, count, bits, "few_bytes"):
+        groups = rows * (count // size)
+        count = count // size + count % size
+        if size == 2:
+            total = total + relu(groups, bits)
+            continue
+        compared, counted = groups * size * (size - 1) // 2, (size - 1).bit_length()
+        losses = dealt(compared, counted) + opened(groups * size, counted)
+        total = total + sign(compared, bits) + losses + lookup(groups * size, counted, bits) + product(groups, bits)
     return total
 
 

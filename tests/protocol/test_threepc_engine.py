@@ -12,6 +12,7 @@ from privml.engines.shares import Promise, Shift, Window
 from privml.engines.threepc import backend as threepc
 from privml.engines.threepc.comparison import chosen_plan
 from privml.engines.threepc.links import DEALER
+from privml.engines.threepc.maxima import levels
 from privml.engines.threepc.party import COMPARISONS, packed_bytes
 from privml.engines.threepc.sign import prime_for
 from privml.errors import ConfigError, ProtocolError
@@ -245,6 +246,19 @@ def test_maxima(engine, count):
     assert torch.equal(engine.reveal(value, 16), x.amax(-1))
     assert torch.equal(engine.reveal_bits(position), torch.nn.functional.one_hot(first, count).to(torch.uint8))
     assert torch.equal(engine.reveal(engine.argmax_last(a, 16), 64), first)
+
+
+@pytest.mark.parametrize(
+    "rows, count, sizes", [(1, 1, ()), (5, 2, (2,)), (4, 16, (16,)), (2, 65, (5, 13)), (3000, 9, (2, 2, 2, 2))]
+)
+def test_maxima_by_groups(engine, rows, count, sizes):
+    assert levels(rows, count, 16, "few_bytes") == sizes
+    for most in (2, 1 << 14):  # many equal ones, and all that fit
+        x = torch.randint(-most, most, (rows, count))
+        x[0, 0], x[-1, -1] = -most, most - 1
+        a = share(engine, x, 16)
+        assert torch.equal(engine.reveal(engine.max_last(a, 16)[0], 16), x.amax(-1))
+        assert torch.equal(engine.reveal(engine.argmax_last(a, 16), 64), x.argmax(-1))
 
 
 def test_lookups(engine):

@@ -9,7 +9,7 @@ from privml.engines.base import Engine
 from privml.engines.shares import Share, each, joined, part, stack
 
 
-def _pairs(a: Share) -> tuple[Share, Share, Share]:
+def pairs(a: Share) -> tuple[Share, Share, Share]:
     """Elements of even and odd place, and what is left over, of the last dimension."""
     half = a[0].shape[-1] // 2 * 2
     return (
@@ -23,7 +23,7 @@ def max_last(engine: Engine, a: Share, bits: int, one_hot: bool) -> tuple[Share,
     """See ``Engine.max_last``."""
     lost, counts = [], []
     while a[0].shape[-1] > 1:
-        left, right, rest = _pairs(a)
+        left, right, rest = pairs(a)
         difference = engine.subtract(left, right, bits)
         below = engine.less_than_zero(difference, bits)
         won = engine.subtract(left, engine.select(below, difference, bits), bits)
@@ -35,8 +35,8 @@ def max_last(engine: Engine, a: Share, bits: int, one_hot: bool) -> tuple[Share,
         return value, None
     position = engine.public(torch.ones(a[0].shape, dtype=torch.uint8, device=a[0].device), 1)
     for below, count in zip(reversed(lost), reversed(counts), strict=True):
-        pairs = count // 2
-        winner, rest = each(position, lambda c, n=pairs: c[..., :n]), each(position, lambda c, n=pairs: c[..., n:])
+        half = count // 2
+        winner, rest = each(position, lambda c, n=half: c[..., :n]), each(position, lambda c, n=half: c[..., n:])
         right = engine.logical_and(winner, below)
         left = engine.xor(winner, right)
         both = each(stack([left, right], -1), lambda c: c.flatten(-2))
@@ -49,8 +49,8 @@ def argmax_last(engine: Engine, a: Share, bits: int) -> Share:
     shape = a[0].shape
     index = engine.public(torch.arange(shape[-1], device=a[0].device).expand(shape), 64)
     while a[0].shape[-1] > 1:
-        left, right, rest = _pairs(a)
-        first, second, others = _pairs(index)
+        left, right, rest = pairs(a)
+        first, second, others = pairs(index)
         difference = engine.subtract(left, right, bits)
         below = engine.less_than_zero(difference, bits)
         both = stack([difference, engine.subtract(first, second, 64)])

@@ -31,7 +31,7 @@ from privml.engines.threepc.sign import sign_by_dealer
 _LONGEST = 3
 # Bytes, of all parties together, that are sent to have one message fewer in a row: what a network of 1 Gbit/s carries
 # in the time of a message and of what parties do around it.
-_WORTH_A_MESSAGE = 1 << 16
+WORTH_A_MESSAGE = 1 << 16
 
 
 def sign(party: Party, m: torch.Tensor, r: torch.Tensor, ell: int) -> Share:
@@ -56,7 +56,7 @@ def chosen_plan(comparison: str, ell: int, several: int = 1, count: int | None =
     planes = -(-count // 8)
     return min(
         (each for each in plans if each is not None),
-        key=lambda each: planes * each.bits_sent(several) + _WORTH_A_MESSAGE * each.depth,
+        key=lambda each: planes * each.bits_sent(several) + WORTH_A_MESSAGE * each.depth,
     )
 
 

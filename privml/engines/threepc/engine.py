@@ -13,11 +13,11 @@ import torch
 from privml.engines import failures, ring
 from privml.engines.base import Engine, Operand
 from privml.engines.catalogue import check_divisor
-from privml.engines.composed import maxima
+from privml.engines.composed import maxima as tournament
 from privml.engines.composed.steps import RING
 from privml.engines.owned import SharedEngine
 from privml.engines.shares import NO_PROMISE, Promise, Share, Shift, Window, each, joined, part
-from privml.engines.threepc import division, functions, opening, products, scaled, width
+from privml.engines.threepc import division, functions, maxima, opening, products, scaled, width
 from privml.engines.threepc.comparison import equal_zero, sign
 from privml.engines.threepc.links import DEALER, set_tags
 from privml.engines.threepc.party import Party
@@ -388,7 +388,9 @@ class ThreePartyEngine(SharedEngine):
 
     # ---- compositions
     def max_last(self, a: Share, bits: int, one_hot: bool = False) -> tuple[Share, Share | None]:
-        return maxima.max_last(self, a, bits, one_hot)
+        if one_hot:
+            return tournament.max_last(self, a, bits, one_hot)
+        return maxima.max_last(self, a, bits), None
 
     def argmax_last(self, a: Share, bits: int) -> Share:
         return maxima.argmax_last(self, a, bits)
@@ -420,5 +422,5 @@ class ThreePartyEngine(SharedEngine):
         from privml.engines.composed.functions import function
 
         if name in ("max_last", "argmax_last"):
-            return getattr(maxima, name)(through, *args)
+            return getattr(tournament, name)(through, *args)
         return function(through, *args) if name == "function" else getattr(Engine, name)(through, *args)
