@@ -10,8 +10,11 @@ namespace privml::lattice {
 namespace {
 
 constexpr double kErrorVariance = kErrorPairs / 2.;
-constexpr double kRoundingVariance = 1 / 12.;          // of a uniform error of one last place
-constexpr double kImagesOfKeys = 20;                   // that the keys of one level must save
+constexpr double kRoundingVariance = 1 / 12.;  // of a uniform error of one last place
+constexpr double kImagesOfKeys = 20;           // that the keys of one level must save
+// One key that serves several levels of images switches the upload for all of them alike, so that
+// these noises are one; what factors can make of that, at most.
+constexpr double kImagesAlike = 1.1;
 constexpr int kFewestDropped = 10, kMostDropped = 13;  // bits of c1 below those of the ring
 
 // Of one key switch, in units of 1 / q: errors of the keys times digits, and the rounding of what
@@ -77,10 +80,11 @@ double log2_failure(const WideChoice& choice, const WideBounds& bounds) {
   const double zero = kErrorVariance * (static_cast<double>(ring.n) + weight);
   const double c1 = weight * twice_rounded(ring, choice.answer_bits);
   const double each = switches * keys_variance(choice.set) + zero + c1;
+  const double images = kImagesAlike * bounds.images;
   const double rounded =
       std::sqrt(bounds.squares * twice_rounded(ring, choice.upload_bits)) +
-      std::sqrt((bounds.answers * switches + bounds.images) * below_variance(choice.set));
-  const double sum = bounds.squares * kErrorVariance + bounds.images * keys_variance(choice.set) +
+      std::sqrt((bounds.answers * switches + images) * below_variance(choice.set));
+  const double sum = bounds.squares * kErrorVariance + images * keys_variance(choice.set) +
                      rounded * rounded + bounds.answers * each;
   // From here on in units of 2^-ring_bits.
   const double variance = sum * std::exp2(2 * (choice.ring_bits - ring.log_q));

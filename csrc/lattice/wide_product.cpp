@@ -23,12 +23,16 @@ i64 power_of(i64 n, int level) { return (n >> level) + 1; }
 // The level of packing whose images make those of an upload with that bit in their number.
 int level_of(const WideShape& shape, int bit) { return shape.levels - shape.upload_levels + bit; }
 
-// The power to which an image takes X, modulo 2 n.
-i64 power_of_image(const WideShape& shape, i64 image) {
+// The power to which an image takes X, modulo 2 n: those of the keys that serve its levels, as
+// often as these are applied.
+i64 power_of_image(const WideShape& shape, SwitchingLevels keys, i64 image) {
   i64 power = 1;
-  for (int bit = 0; bit < shape.upload_levels; ++bit)
-    if (image >> bit & 1)
-      power = power * power_of(shape.n, level_of(shape, bit)) & (2 * shape.n - 1);
+  for (int bit = 0; bit < shape.upload_levels; ++bit) {
+    if ((image >> bit & 1) == 0) continue;
+    const int level = level_of(shape, bit);
+    for (int i = 0; i < keys.times(level); ++i)
+      power = power * power_of(shape.n, keys.serving(level)) & (2 * shape.n - 1);
+  }
   return power;
 }
 
@@ -425,7 +429,7 @@ void WideEvaluator::join_factors(i64 count, std::span<u64> words) const {
     for (i64 image = 0; image < images; ++image) {
       if (image >> bit & 1) continue;
       const i64 above = image >> bit << bit;
-      const i64 back = inverse(power_of_image(shape_, above), n);
+      const i64 back = inverse(power_of_image(shape_, keys_.kept(), above), n);
       const i64 shift = (back << level_of(shape_, bit)) & (2 * n - 1);
       for (i64 i = 0; i < count; ++i)
         join(factor(image, i), factor(image + (i64{1} << bit), i), shift, copy);
@@ -434,7 +438,7 @@ void WideEvaluator::join_factors(i64 count, std::span<u64> words) const {
     for (i64 i = 0; i < count; ++i) {
       const auto one = factor(image, i);
       std::ranges::copy(one, copy.begin());
-      take_image(copy.data(), n, power_of_image(shape_, image), one.data());
+      take_image(copy.data(), n, power_of_image(shape_, keys_.kept(), image), one.data());
     }
 }
 

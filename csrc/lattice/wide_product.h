@@ -135,6 +135,7 @@ class WideKeys {
   const Digest& digest() const { return digest_; }
   const Residues& p0() const { return p0_; }
   const Residues& p1() const { return p1_; }
+  const SwitchingLevels& kept() const { return kept_; }
 
   using Ciphertext = ResiduePair;
   // to += the image of a ciphertext that packing adds at a level, which keys serve; `from` is used

@@ -163,6 +163,20 @@ TEST(WideProduct, ExactWithImagesOfUploads) {
   }
 }
 
+// A key's power of X, taken several times, is not that of the level that it serves.
+TEST(WideProduct, ExactWithImagesByKeysOfOtherLevels) {
+  const WideSet& set = kWideSets[2];
+  for (const SwitchingLevels kept : {SwitchingLevels{0b10000000}, SwitchingLevels{0b11000000}}) {
+    Session session(set, kept);
+    const WideShape shape{set.ring.n, 1, 1, 140, 297, 8, 4, 4};
+    const WideChoice choice = choose_wide(set, bounds(shape, 24, kept, 12)).value();
+    const auto x = words(Values::random, shape.inner, 24, 1);
+    auto y = words(Values::random, shape.inner * shape.columns, 12, 2);
+    for (u64& number : y) number = static_cast<u64>(to_signed(number, 12));
+    EXPECT_TRUE(session.run(choice, shape, 0, x, y).exact) << kept.kept;
+  }
+}
+
 // A factor that stands transposed, in words whose upper bits are of no meaning.
 TEST(WideProduct, FactorsAreReadAsTheyStand) {
   const WideSet& set = kWideSets[0];

@@ -148,14 +148,41 @@ TEST(WideMatmul, CheapBytesSaveWork) {
 
 // Where one message meets many columns, its images are taken in place of those of products.
 TEST(WideMatmul, LongRowsTakeImagesOfUploads) {
-  WideProduct row = at_price(shared(1, {1, 300, 2000}, 48), 30);
-  row.y = {0, 12, true};
+  WideProduct row = at_price(shared(1, {1, 768, 6000}, 57), 30);
+  row.y = {0, 16, true};
   const WidePlan plan = plan_wide(row, {}).value();
   EXPECT_LE(plan.log2_failure, -99);
   EXPECT_GT(plan.sides[1].terms.at(0).shape.upload_levels, 0);
   expect_products({row, at_price(shared(1, {2, 200, 1000}, 40), 30)});
   const WidePlan of_bytes = plan_wide(at_price(row, std::nullopt), {}).value();
   EXPECT_EQ(of_bytes.sides[1].terms.at(0).shape.upload_levels, 0);
+}
+
+// Factors of 64 bits leave no room for images, and noise leaves none where a modulus is nearly used
+// up: other levels serve there, at a price that grows with the width alone.
+TEST(WideMatmul, PricesGrowWithTheWidth) {
+  double last = 0;
+  for (int ell = 24; ell <= 64; ++ell) {
+    WideProduct row = at_price(shared(1, {1, 768, 768}, ell), 30);
+    row.y = {0, std::min(ell, 16), true};
+    const WidePlan plan = plan_wide(row, {}).value();
+    const WideSide& side = plan.sides[1];
+    const double bytes = static_cast<double>(side.upload_bytes + side.answer_bytes);
+    const double price = work_of(side, {side.new_levels}) + 30 * bytes;
+    if (ell > 24) {
+      EXPECT_LT(price, 1.6 * last) << ell;
+    }
+    last = price;
+  }
+  for (const MatrixShape& shape : {MatrixShape{1, 768, 768}, MatrixShape{16, 64, 64}}) {
+    const auto bytes = [&](int ell) {
+      const WidePlan plan = plan_wide(at_price(shared(1, shape, ell), 30), {}).value();
+      i64 sum = 0;
+      for (const WideSide& side : plan.sides) sum += side.upload_bytes + side.answer_bytes;
+      return static_cast<double>(sum);
+    };
+    EXPECT_LT(bytes(64), 1.5 * bytes(62));
+  }
 }
 
 TEST(WideMatmul, EveryPriceOfBytes) {

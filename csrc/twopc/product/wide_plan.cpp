@@ -62,7 +62,7 @@ double squares_of(const WideProduct& product, const WideTerm& term) {
 int most_upload_levels(const WideProduct& product, const WideTerm& term, const WideShape& shape) {
   if (!product.byte_price || shape.batch * shape.parts() > 1) return 0;
   const int bits = std::max(product.ell, multiplied_of(product, term).bits + 1);
-  return std::min({kMostUploadLevels, shape.levels, 64 - bits});
+  return std::clamp(64 - bits, 0, std::min(kMostUploadLevels, shape.levels));
 }
 
 double work_of(const WideShape& shape, const WideSet& set, SwitchingLevels levels) {
@@ -88,9 +88,9 @@ double price_of(i64 bytes, double work, std::optional<i64> byte_price) {
   return byte_price ? sent * static_cast<double>(*byte_price) + work : sent;
 }
 
-// Of packing, at most; and of columns at once, if there are as many.
+// Of packing and of images of uploads, at most; and of columns at once, if there are as many.
 struct MostLevels {
-  int packing = 0, columns = 0;
+  int packing = 0, columns = 0, upload = 0;
 };
 
 // The levels of a term of about the least price, with keys of these levels.
@@ -105,7 +105,8 @@ void choose_levels(WideTerm& term, const WideProduct& product, const WideSet& se
     shape.column_levels =
         std::min({most.columns, std::countr_zero(static_cast<u64>(n >> levels)),
                   std::countr_zero(std::bit_ceil(static_cast<u64>(shape.columns)))});
-    for (int upload = 0; upload <= most_upload_levels(product, term, shape); ++upload) {
+    const int images = std::min(most.upload, most_upload_levels(product, term, shape));
+    for (int upload = 0; upload <= images; ++upload) {
       shape.upload_levels = upload;
       const Operand& multiplied = multiplied_of(product, term);
       const i64 upload_bits = product.ell + upload + multiplied.bits + kNoiseBits;
@@ -129,7 +130,15 @@ KeysByLevels keys_by_levels(SwitchingLevels kept) {
   return keys;
 }
 
-std::optional<WideSide> side_of(const WideProduct& product, std::vector<WideTerm> terms,
+// Of images of uploads, by any of the terms.
+int most_used(const std::vector<WideTerm>& terms) {
+  int most = 0;
+  for (const WideTerm& term : terms) most = std::max(most, term.shape.upload_levels);
+  return most;
+}
+
+// With the levels that are chosen for the terms.
+std::optional<WideSide> side_of(const WideProduct& product, std::vector<WideTerm>& terms,
                                 const WideSet& set, const WideKeyState& keys,
                                 const KeysByLevels& later, MostLevels most) {
   lattice::WideBounds bounds{product.ell, 0, static_cast<int>(terms.size()), 0, {}, 0};
@@ -149,7 +158,7 @@ std::optional<WideSide> side_of(const WideProduct& product, std::vector<WideTerm
   }
   const auto choice = lattice::choose_wide(set, bounds);
   if (!choice) return std::nullopt;
-  WideSide side{0, *choice, std::move(terms), bounds.keys.kept & ~keys.levels.kept};
+  WideSide side{0, *choice, terms, bounds.keys.kept & ~keys.levels.kept};
   side.key_bytes = (keys.made ? 0 : lattice::wide_key_bytes(set)) +
                    std::popcount(side.new_levels) * lattice::wide_switching_bytes(set);
   const i64 outputs = product.batch * product.shape.rows * product.shape.columns;
@@ -176,16 +185,26 @@ std::optional<WideSide> best_side(const WideProduct& product, const std::vector<
   const int most = product.byte_price ? kMostColumnLevels : 0;
   for (size_t set = 0; set < kWideSets.size(); ++set) {
     const auto later = keys[set].levels.kept == 0 ? without : keys_by_levels(keys[set].levels);
+    // Whether there was one.
+    const auto consider = [&](std::vector<WideTerm>& chosen, MostLevels levels) {
+      auto side = side_of(product, chosen, kWideSets[set], keys[set], later, levels);
+      if (!side) return false;
+      const double price = price_of(*side, keys[set].levels, product.byte_price);
+      if (best && price >= least) return true;
+      side->set = set;
+      best = std::move(side);
+      least = price;
+      return true;
+    };
     for (int packing = 0; packing <= lattice::kMostWideLevels; ++packing)
-      for (int columns = 0; columns <= most; ++columns) {
-        auto side = side_of(product, terms, kWideSets[set], keys[set], later, {packing, columns});
-        if (!side) continue;
-        const double price = price_of(*side, keys[set].levels, product.byte_price);
-        if (best && price >= least) continue;
-        side->set = set;
-        best = std::move(side);
-        least = price;
-      }
+      for (int columns = 0; columns <= most; ++columns)
+        // Levels are chosen by their price, and may have too much noise with so many images.
+        for (int upload = kMostUploadLevels; upload >= 0;) {
+          std::vector<WideTerm> chosen = terms;
+          const bool found = consider(chosen, {packing, columns, upload});
+          const int used = most_used(chosen);
+          upload = used == 0 ? -1 : found ? 0 : used - 1;
+        }
   }
   return best;
 }
