@@ -18,7 +18,8 @@ from privml.spec import SessionSpec
 # What is no operation on shares, or the same for every engine.
 APART = {
     "advance", "claim", "clock", "composed", "computes_whole", "finish", "follow", "function_ring", "keep", "knows",
-    "lane", "no_floats", "owned", "reduce", "refresh", "reserve", "set_tags", "shifted", "together", "twin", "with_half",
+    "lane", "no_floats", "owned", "reduce", "refresh", "reserve", "set_tags", "shifted", "together", "twin",
+    "with_half",
 }  # fmt: skip
 
 
