@@ -21,9 +21,9 @@
 //                factor, so that 2^u products become one of 2^u images with sums of their factors.
 //                Images are made 2^u times for each ciphertext instead of once for each product.
 //                Messages stand u bits lower, and y is not divided by 2^u, since images have noise
-//                of their own. Digits of key switching are the first bits
-//                of numbers divided by q: since noise is as large as y, two long digits suffice.
-//                Ciphertexts come as their first bits, of which more than noise allows say nothing.
+//                of their own. Digits of key switching are the first bits of numbers divided by q:
+//                since noise is as large as y, two long digits suffice. Ciphertexts come as their
+//                first bits, of which more than noise allows say nothing.
 // Leakage        as packed.h, with y for the weights: to the evaluator, uploads and keys are
 //                samples of ring learning with errors; to the key owner, c0 of answers is uniform
 //                once masked, and U p1 + e' hides c1, with U and e' fresh for each answer. One key
