@@ -21,10 +21,11 @@ inline MatrixBatch row_major(std::span<const u64> words, i64 rows, i64 columns) 
   return {words.empty() ? nullptr : words.data(), rows * columns, columns, 1};
 }
 
-// Numbers as the lowest bits of words, which are two's complement or not.
+// How words are read: `bits` low bits, 1..64, as an unsigned number or in two's complement. Higher
+// bits of a word are ignored.
 struct NumberFormat {
   int bits = 64;
-  bool is_signed = true;
+  bool is_signed = false;
   u64 operator()(u64 word) const {
     const u64 sign = static_cast<u64>(is_signed) << (bits - 1);
     return ((word & low_mask(bits)) ^ sign) - sign;

@@ -84,14 +84,6 @@ Words image(WordsView in, int level) {
   return out;
 }
 
-// Where output i of an answer stands among 2^levels: its bits reversed, so that neighbours are
-// packed first, and those of an answer that is not full soon become few. And back.
-i64 reversed(i64 i, int levels) {
-  i64 out = 0;
-  for (int level = 0; level < levels; ++level) out = 2 * out + (i >> level & 1);
-  return out;
-}
-
 // Half of the largest digit, in every digit.
 u64 halves(const SwitchingSet& set) {
   u64 out = 0;
@@ -200,6 +192,12 @@ void in_groups(const PackedShape& shape, const WeightRows& weights, Each&& each)
 }
 
 }  // namespace
+
+i64 reversed(i64 i, int levels) {
+  i64 out = 0;
+  for (int level = 0; level < levels; ++level) out = 2 * out + (i >> level & 1);
+  return out;
+}
 
 i64 switching_bytes(const SwitchingSet& set) {
   return (1 + set.digits_in_all()) * key_bytes(kPackedSet);

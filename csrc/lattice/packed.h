@@ -52,6 +52,10 @@ struct PackedShape {
 // Of rows x inner times inner x outputs: row p of the factor is position p.
 PackedShape matrix_product(i64 rows, i64 inner, i64 outputs, u64 largest);
 
+// Where output i of an answer stands among 2^levels: its bits reversed, so that neighbours are
+// packed first, and those of an answer that is not full soon become few. And back.
+i64 reversed(i64 i, int levels);
+
 // Of the key and of what switches keys; of a message; of an answer with so many outputs.
 i64 switching_bytes(const SwitchingSet& set);
 i64 packed_upload_bytes(const PackedChoice& choice, const PackedShape& shape);

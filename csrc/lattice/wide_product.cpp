@@ -146,11 +146,7 @@ void expect_fits(const WideChoice& choice, const WideShape& shape) {
 
 }  // namespace
 
-i64 WideShape::place(i64 sum) const {
-  i64 out = 0;
-  for (i64 bit = 1; bit < made(); bit *= 2) out = 2 * out + ((sum & bit) != 0);
-  return out;
-}
+i64 WideShape::place(i64 sum) const { return reversed(sum, levels - upload_levels); }
 
 i64 WideShape::factor_words() const {
   if (upload_levels > 0) return n;

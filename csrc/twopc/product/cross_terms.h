@@ -15,18 +15,15 @@
 // Source         Gilboa (Crypto 1999); SiRNN (Rathee et al., S&P 2021), appendix D, Algorithm 4.
 #pragma once
 
+#include "base/matrix_batch.h"
 #include "ot/cost.h"
 #include "ot/party.h"
 #include "twopc/product/companion.h"
 
 namespace privml::twopc {
 
-// How the words of an operand known to one party are read: `bits` low bits, 1..64, as an unsigned
-// number or in two's complement. Higher bits of a word are ignored.
-struct KnownFormat {
-  int bits = 64;
-  bool is_signed = false;
-};
+// How the words of an operand known to one party are read.
+using KnownFormat = NumberFormat;
 
 // Which operand's bits are the choices; `automatic` takes the side with fewer bytes (see
 // choose_side).

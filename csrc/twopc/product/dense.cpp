@@ -10,11 +10,7 @@ namespace privml::twopc {
 
 std::vector<u64> ring_elements(std::span<const u64> words, KnownFormat format, int ell) {
   std::vector<u64> out(words.size());
-  for (size_t i = 0; i < words.size(); ++i) {
-    const u64 value = format.is_signed ? static_cast<u64>(to_signed(words[i], format.bits))
-                                       : words[i] & low_mask(format.bits);
-    out[i] = value & low_mask(ell);
-  }
+  for (size_t i = 0; i < words.size(); ++i) out[i] = format(words[i]) & low_mask(ell);
   return out;
 }
 

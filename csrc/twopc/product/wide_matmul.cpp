@@ -123,16 +123,11 @@ struct Factors {
   MatrixBatch x, y;
 };
 
-NumberFormat format_of(const Operand& operand) {
-  const KnownFormat held = held_format(operand);
-  return {held.bits, held.is_signed};
-}
-
 // What a term encrypts: rows x inner for each product.
 WipedVector<u64> encrypted_factor(const WideProduct& product, const WideTerm& term,
                                   const Factors& factors) {
   const MatrixBatch& from = term.turned ? factors.y.turned() : factors.x;
-  const NumberFormat format = format_of(term.turned ? product.y : product.x);
+  const NumberFormat format = held_format(term.turned ? product.y : product.x);
   const auto& shape = term.shape;
   WipedVector<u64> out(shape.batch * shape.rows * shape.inner);
   u64* next = out.data();
@@ -158,7 +153,7 @@ lattice::WideFactor multiplied_factor(const WideProduct& product, const WideTerm
 void add_own(const WideProduct& product, const Factors& factors, u64 scale, int bits,
              std::span<u64> out) {
   const auto& [rows, inner, columns] = product.shape;
-  const NumberFormat x_format = format_of(product.x), y_format = format_of(product.y);
+  const NumberFormat x_format = held_format(product.x), y_format = held_format(product.y);
   const i64 most = std::clamp<i64>(kOwnWords / inner, 1, columns);
   WipedVector<u64> left(rows * inner), right(most * inner);
   const std::vector<i64> row = linear::strided(rows, inner), by_row = linear::strided(inner, most);

@@ -39,7 +39,7 @@ from privml.engines.threepc.pieces import (
 )
 from privml.engines.threepc.products import opened, opened_together, select_parts
 from privml.engines.threepc.scaled import reduced
-from privml.engines.threepc.width import extend, extension_parts, high
+from privml.engines.threepc.width import extension_begun, extension_parts, high
 from privml.formats import FixedPoint, limit
 
 if TYPE_CHECKING:
@@ -209,7 +209,9 @@ def _settled(engine: ThreePartyEngine, total: Sum, shape: torch.Size, out: int, 
 
 def _extended(party: Party, a: Share, bits: int, to_bits: int) -> Share:
     """Of a value that was just opened."""
-    return a if to_bits <= bits else extend(party, a, bits, to_bits, small=True, drawn=True)
+    if to_bits <= bits:
+        return a
+    return opened_together(party, [extension_begun(party, a, bits, to_bits, small=True, drawn=True)])[0]
 
 
 def _chosen(party: Party, value: Share, ring: int, choice: _Choice) -> Share:

@@ -23,7 +23,7 @@ from privml.engines.base import Share
 from privml.engines.ring import word
 from privml.engines.threepc.comparison import sign
 from privml.engines.threepc.party import Party
-from privml.engines.threepc.products import Opening, opened, opened_together, ring_parts
+from privml.engines.threepc.products import Opening, opened, ring_parts
 
 MODES = ("probabilistic", "faithful", "exact")
 
@@ -145,21 +145,6 @@ def truncate_reduce(party: Party, a: Share, bits: int, shift: int, exact: bool) 
     return opened(party, part, r.shape, ring)
 
 
-def extend(
-    party: Party,
-    a: Share,
-    bits: int,
-    to_bits: int,
-    signed: bool = True,
-    nonnegative: bool = False,
-    small: bool = False,
-    drawn: bool = False,
-) -> Share:
-    """The value in Z_2^to_bits. ``small``: |x| < 2^(bits-2); otherwise, unless it is nonnegative, a comparison finds
-    the wrap. ``drawn``: the parts of r are as ``Party.masks`` gave them, so that their carry is enough to deal."""
-    return opened_together(party, [extension_begun(party, a, bits, to_bits, signed, nonnegative, small, drawn)])[0]
-
-
 def extension_begun(
     party: Party,
     a: Share,
@@ -170,7 +155,9 @@ def extension_begun(
     small: bool = False,
     drawn: bool = False,
 ) -> Opening:
-    """``extend`` up to the opening of the wrap."""
+    """The value in Z_2^to_bits, up to the opening of the wrap. ``small``: |x| < 2^(bits-2); otherwise, unless it is
+    nonnegative, a comparison finds the wrap. ``drawn``: the parts of r are as ``Party.masks`` gave them, so that their
+    carry is enough to deal."""
     m, r = a
     offset = 0 if nonnegative or not signed else 1 << (bits - 2 if small else bits - 1)
     if not party.deals and offset:
