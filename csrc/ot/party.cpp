@@ -37,18 +37,39 @@ void reserve_from_refill(Party& party, i64 as_sender, i64 as_receiver) {
   phase.seconds += std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+// Runs `make`, which makes correlations, and books it.
+template <class Make>
+void preprocess(Party& party, Make&& make) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  const net::Traffic before = party.channel.traffic();
+  make();
+  const net::Traffic after = party.channel.traffic();
+  PhaseCount& phase = party.ledger.phases[static_cast<int>(Phase::preprocess)];
+  phase.sent += after.sent - before.sent;
+  phase.received += after.received - before.received;
+  phase.depth += after.depth - before.depth;
+  phase.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 // What is in stock leaves first, so that the store need not hold it beside an extension's output.
 void draw(Party& party, CotPool& pool, crypto::Block* out, i64 count) {
   const bool sending = pool.role() == OtRole::sender;
+  const auto reserve_here = [&](i64 n) { sending ? reserve(party, n, 0) : reserve(party, 0, n); };
   if (party.refill) {
-    sending ? reserve(party, count, 0) : reserve(party, 0, count);
+    reserve_here(count);
     party.refill->take(pool.role(), out, count);
     return;
   }
   const i64 stocked = std::min(count, pool.available());
   pool.take(out, stocked);
-  sending ? reserve(party, count - stocked, 0) : reserve(party, 0, count - stocked);
-  pool.take(out + stocked, count - stocked);
+  out += stocked;
+  count -= stocked;
+  // Extensions that are wanted whole do not pass through the store.
+  const i64 whole = count % pool.granularity() == 0 ? count : count / pool.tile() * pool.tile();
+  if (whole > 0) preprocess(party, [&] { extend_into(pool, out, whole); });
+  reserve_here(count - whole);
+  pool.take(out + whole, count - whole);
 }
 
 }  // namespace
@@ -70,18 +91,11 @@ void reserve(Party& party, i64 as_sender, i64 as_receiver) {
       missing_correlations(as_receiver, receiver.available(), receiver.granularity());
   if (send == 0 && receive == 0) return;
 
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point start = Clock::now();
-  const net::Traffic before = party.channel.traffic();
-  sender.make_room(send);
-  receiver.make_room(receive);
-  extend_both(sender, receiver, send, receive);
-  const net::Traffic after = party.channel.traffic();
-  PhaseCount& phase = party.ledger.phases[static_cast<int>(Phase::preprocess)];
-  phase.sent += after.sent - before.sent;
-  phase.received += after.received - before.received;
-  phase.depth += after.depth - before.depth;
-  phase.seconds += std::chrono::duration<double>(Clock::now() - start).count();
+  preprocess(party, [&] {
+    sender.make_room(send);
+    receiver.make_room(receive);
+    extend_both(sender, receiver, send, receive);
+  });
 }
 
 void draw_as_sender(Party& party, crypto::Block* out, i64 count) {

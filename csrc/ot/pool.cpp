@@ -73,4 +73,13 @@ void extend_both(CotPool& sender, CotPool& receiver, i64 send, i64 receive) {
   });
 }
 
+void extend_into(CotPool& pool, crypto::Block* out, i64 count) {
+  for_each_extension(count, 0, pool.tile(), [&](i64 n, i64) {
+    for (int s = 0; s <= pool.messages(); ++s) {
+      if (extension_role(s) == pool.role()) pool.step_into(s, out, n);
+    }
+    out += n;
+  });
+}
+
 }  // namespace privml::ot

@@ -28,7 +28,7 @@ class CotPool {
   // stock; nothing else may touch the pool in between.
   void step(int s, i64 count);
   void deposit(i64 count);
-  // The same step into `out` instead of the stock; for a thread beside the one that draws.
+  // The same step into `out` instead of the stock.
   void step_into(int s, crypto::Block* out, i64 count) { source_->step(s, out, count); }
   // Moves the next `count` correlations out; they can never be drawn again (the store is wiped
   // behind). Throws InvalidArgument when fewer are available: callers reserve first.
@@ -47,5 +47,9 @@ class CotPool {
 // Extends both directions of a session side by side; this party's ends, of the same provider, with
 // room made. Both parties call it with mirrored multiples of the granularity.
 void extend_both(CotPool& sender, CotPool& receiver, i64 send, i64 receive);
+
+// Extends one direction into `out`, past the stock; on the wire as extend_both() with none of the
+// other direction. `count` is a multiple of the granularity.
+void extend_into(CotPool& pool, crypto::Block* out, i64 count);
 
 }  // namespace privml::ot

@@ -127,6 +127,36 @@ TEST_P(RcotConformance, StoreDoesNotGrowWithUse) {
   });
 }
 
+TEST_P(RcotConformance, WholeExtensionsPassTheStore) {
+  const OtConfig config = GetParam();
+  const i64 count = rcot_cost(config).granularity;
+  std::array<std::array<Blocks, 2>, 2> drawn;
+  std::array<SessionRecord, 2> records;
+  for (const bool reserving : {false, true}) {
+    records[reserving] = run_session(config, [&](Party& party) {
+      const bool sending = party.rank == 0;
+      CotPool& pool = sending ? party.sender : party.receiver;
+      Blocks& out = drawn[reserving][party.rank];
+      out.resize(count);
+      if (reserving) sending ? reserve(party, count, 0) : reserve(party, 0, count);
+      EXPECT_EQ(pool.available(), reserving ? count : 0);
+      sending ? draw_as_sender(party, out.data(), count)
+              : draw_as_receiver(party, out.data(), count);
+      EXPECT_EQ(pool.capacity(), reserving ? count : 0);
+    });
+  }
+  EXPECT_EQ(drawn[0], drawn[1]);
+  EXPECT_EQ(records[0].sent_hash, records[1].sent_hash);
+  for (int rank : {0, 1}) {
+    const auto preprocess = [&](bool reserving) {
+      const PhaseCount& phase =
+          records[reserving].ledger[rank].phases[static_cast<int>(Phase::preprocess)];
+      return std::array{phase.sent, phase.received, phase.depth};
+    };
+    EXPECT_EQ(preprocess(false), preprocess(true));
+  }
+}
+
 TEST_P(RcotConformance, ExtendRefusesOddSizes) {
   run_session(GetParam(), [](Party& party) {
     const i64 too_many = party.sender.tile() + party.sender.granularity();
