@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ot/silent_bootstrap.h"
 
-#include "ot/pool.h"
 #include "ot/schedule.h"
 
 namespace privml::ot {
@@ -11,15 +10,15 @@ struct Drawn {
   WipedVector<crypto::Block> sender, receiver;
 };
 
-Drawn draw_both(RcotPair pair, i64 wanted) {
-  CotPool sender(std::move(pair.sender)), receiver(std::move(pair.receiver));
-  const i64 count = missing_correlations(wanted, 0, sender.granularity());
-  sender.make_room(count);
-  receiver.make_room(count);
-  extend_both(sender, receiver, count, count);
-  Drawn drawn{WipedVector<crypto::Block>(wanted), WipedVector<crypto::Block>(wanted)};
-  sender.take(drawn.sender.data(), wanted);
-  receiver.take(drawn.receiver.data(), wanted);
+// At least `wanted` of both directions, by one extension.
+Drawn draw_both(const RcotPair& pair, i64 wanted) {
+  const i64 count = missing_correlations(wanted, 0, pair.sender->granularity());
+  Drawn drawn{WipedVector<crypto::Block>(count), WipedVector<crypto::Block>(count)};
+  for (int s = 0; s <= pair.sender->messages(); ++s) {
+    const bool sending = extension_role(s) == OtRole::sender;
+    (sending ? pair.sender : pair.receiver)
+        ->step(s, (sending ? drawn.sender : drawn.receiver).data(), count);
+  }
   return drawn;
 }
 
@@ -39,9 +38,9 @@ RcotPair silent_bootstrap(net::Channel& channel, RcotPair base, const SilentKeys
   const SilentParameters small = silent_setup_parameters(malicious);
   const SilentParameters large = silent_main_parameters(malicious);
   const Secret<crypto::Block> delta = base.sender->delta();
-  Drawn first = draw_both(std::move(base), small.spent());
+  Drawn first = draw_both(base, small.spent());
   RcotPair once = make_pair(channel, small, keys, delta, prg, std::move(first));
-  Drawn second = draw_both(std::move(once), small.usable());
+  Drawn second = draw_both(once, small.usable());
   RcotPair pair = make_pair(channel, large, keys, delta, prg, std::move(second));
   return pair;
 }
