@@ -54,13 +54,16 @@ inline void transpose_square(const u64* rows, i64 stride, u64* out) {
   }
 }
 
-// Strips of whole cache lines are copied together first, since rows that lie a large power of two
-// apart push each other out of the cache.
+// Whether rows a stride of so many blocks apart fall into few sets of the nearest cache, where they
+// push each other out.
+constexpr bool crowded(i64 stride) { return stride % 16 == 0; }
+
+// Strips of whole cache lines of crowded rows are copied together first.
 template <class Registers>
 inline void transpose_all(const u64* rows, i64 row_stride, i64 blocks, u64* out) {
   constexpr i64 kStrip = 4;
   i64 block = 0;
-  for (; block + kStrip <= blocks; block += kStrip) {
+  for (; crowded(row_stride) && block + kStrip <= blocks; block += kStrip) {
     alignas(64) u64 strip[128 * 2 * kStrip];
     for (i64 r = 0; r < 128; ++r)
       std::memcpy(strip + r * 2 * kStrip, rows + 2 * (r * row_stride + block), 16 * kStrip);
