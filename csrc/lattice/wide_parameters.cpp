@@ -68,9 +68,9 @@ SwitchingLevels SwitchingLevels::with(int levels) const {
 
 // An answer's noise is sum y_k e_k for the errors of uploads, U e + e' s of the encryption of zero,
 // and for each level of packing the noise of a key switch, doubled by every level that follows; all
-// in units of 1 / q. To that come c1's rounding times s; and c0's rounding, which takes half of the
-// room, since answers are valid modulo 2^-masked_bits. Uploads' roundings and what lies below
-// digits come from the same public halves: their deviations are added.
+// in units of 1 / q. To that comes c1's rounding times s. Uploads' roundings and what lies below
+// digits come from the same public halves: their deviations are added. Noise may take half of a bit
+// below the ring's last one, since parties round their shares down to that bit.
 double log2_failure(const WideChoice& choice, const WideBounds& bounds) {
   const RingSet& ring = choice.set.ring;
   const double weight = static_cast<double>(most_secret_weight(ring.n));
@@ -87,7 +87,7 @@ double log2_failure(const WideChoice& choice, const WideBounds& bounds) {
   const double sum = bounds.squares * kErrorVariance + images * keys_variance(choice.set) +
                      rounded * rounded + bounds.answers * each;
   // From here on in units of 2^-ring_bits.
-  const double variance = sum * std::exp2(2 * (choice.ring_bits - ring.log_q));
+  const double variance = bounds.keys_joined * sum * std::exp2(2 * (choice.ring_bits - ring.log_q));
   const double room = 0.25 - std::exp2(-20);
   return 1 - room * room / (2 * variance) / std::log(2.);
 }
@@ -95,7 +95,7 @@ double log2_failure(const WideChoice& choice, const WideBounds& bounds) {
 std::optional<WideChoice> choose_wide(const WideSet& set, const WideBounds& bounds) {
   expect(bounds.ring_bits >= 1 && bounds.ring_bits <= 64 && bounds.squares > 0 &&
              bounds.answers >= 1 && bounds.levels >= 0 && bounds.levels <= kMostWideLevels &&
-             bounds.images >= 0,
+             bounds.images >= 0 && bounds.keys_joined >= 1,
          "lattice: a product's bounds must be positive");
   for (int dropped = kFewestDropped; dropped <= kMostDropped; ++dropped) {
     WideChoice choice{set, bounds.ring_bits, set.ring.log_q, bounds.ring_bits + dropped, 0};

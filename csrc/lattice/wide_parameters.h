@@ -66,6 +66,9 @@ struct WideBounds {
   SwitchingLevels keys{};
   // The sum of the squares times the key switches of an upload's image, the most of all images.
   double images = 0;
+  // Products that the result is the sum of, each under a key of its own; none of the others has
+  // more noise than this one.
+  int keys_joined = 1;
 };
 
 struct WideChoice {
@@ -74,10 +77,9 @@ struct WideChoice {
   int upload_bits = 0;  // of a coefficient of c0 of a message's ciphertext
   int answer_bits = 0;  // of a coefficient of c1 of an answer
   double log2_failure = 0;
-  int masked_bits() const { return ring_bits + 1; }  // of a value of c0 of an answer
 };
 
-// log2 of the bound on the probability that a result is wrong.
+// log2 of the bound on the probability that the noise of a result is 2^-(ring_bits + 2) or more.
 double log2_failure(const WideChoice& choice, const WideBounds& bounds);
 // None if the set does not serve.
 std::optional<WideChoice> choose_wide(const WideSet& set, const WideBounds& bounds);

@@ -53,6 +53,22 @@ TEST(WideParameters, FailuresAreBoundedAsTheTailSays) {
   EXPECT_NEAR(log2_failure(choice, given), 1 - room * room / 2 / variance / std::log(2.), 1e-6);
 }
 
+// Noises of two keys whose products are one result take the room together: twice the variance.
+TEST(WideParameters, KeysOfOneResultShareTheRoomForNoise) {
+  WideBounds one = bounds(768, 36, 36, 5), two = one;
+  two.keys_joined = 2;
+  for (const WideSet& set : kWideSets) {
+    const auto alone = choose_wide(set, one), joined = choose_wide(set, two);
+    if (!joined) continue;
+    EXPECT_NEAR(log2_failure(*alone, two) - 1, (alone->log2_failure - 1) / 2, 1e-9);
+    EXPECT_LE(joined->log2_failure, kRequiredFailure);
+    EXPECT_LE(joined->upload_bits + joined->answer_bits,
+              alone->upload_bits + alone->answer_bits + 2);
+  }
+  two.keys_joined = 0;
+  EXPECT_THROW((void)choose_wide(kWideSets[0], two), InvalidArgument);
+}
+
 TEST(WideParameters, ChoicesTakeTheFewestBitsThatServe) {
   for (int ring_bits = 1; ring_bits <= 64; ++ring_bits) {
     bool served = false;

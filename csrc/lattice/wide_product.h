@@ -5,8 +5,11 @@
 // Functionality  the key owner holds x (rows x inner), the evaluator y (inner x columns), for each
 //                product of a batch, both modulo 2^ring_bits. They get shares modulo 1 of x y /
 //                2^ring_bits + noise, whose noise is below 2^-(ring_bits + 2) but for
-//                choice.log2_failure. Whoever uses the shares rounds them and drops what is below
-//                2^-ring_bits exactly, so that noise reaches nobody (twopc/product/last_bit.h).
+//                choice.log2_failure: c0 of answers at the evaluator and c1 times the key at the
+//                key owner. Whoever uses the shares rounds both down to one bit more than
+//                ring_bits, after 3/2 units of that bit are added to one, and drops it exactly by
+//                transfers, which make fresh shares, so that noise reaches nobody
+//                (twopc/product/last_bit.h).
 // Method         2^levels (the gap) entries of a row of x stand side by side in one slot of a
 //                polynomial, every 2^column_levels slots, so that it holds n / gap /
 //                2^column_levels rows. 2^column_levels columns of y, a slot each, are a polynomial,
@@ -25,13 +28,14 @@
 //                since noise is as large as y, two long digits suffice. Ciphertexts come as their
 //                first bits, of which more than noise allows say nothing.
 // Leakage        as packed.h, with y for the weights: to the evaluator, uploads and keys are
-//                samples of ring learning with errors; to the key owner, c0 of answers is uniform
-//                once masked, and U p1 + e' hides c1, with U and e' fresh for each answer. One key
-//                serves up to kMostWideProducts products, each with public halves of its own.
+//                samples of ring learning with errors; to the key owner, U p1 + e' hides c1, with
+//                U and e' fresh for each answer, and c0 is not sent. The shares are not fresh: what
+//                they add up to depends on noise, and must not be opened. One key serves up to
+//                kMostWideProducts products, each with public halves of its own.
 // Assumption     wide_parameters.h; transcript.h.
 // Cost           ring.bytes() up for the key and twice that for each level of key switching, once;
 //                for each product wide_upload_bytes() up, and down answers() times
-//                wide_answer_bytes() and whatever is sent of c0.
+//                wide_answer_bytes().
 // Source         as packed.h; Huang, Lu, Hong, Ding, Cheetah (USENIX Security 2022), for products
 //                of polynomials as products of matrices; He, Yang, Lu, Qiu, Rhombus (CCS 2024),
 //                for images of the message in place of images of products.

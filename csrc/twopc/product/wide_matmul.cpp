@@ -21,12 +21,6 @@ using lattice::WideSet;
 constexpr i64 kOwnWords = i64{1} << 16;  // of a factor, half a megabyte
 constexpr std::string_view kPurpose = "products of ring elements";
 
-// Shares of the sum of a side's terms modulo 2^(ell + 1), as last_bit.h takes them.
-struct RoundedShares {
-  WipedVector<u64> high;
-  std::vector<u8> last;
-};
-
 std::vector<u8> bytes_of(std::initializer_list<i64> numbers) {
   std::vector<u8> out(numbers.size() * sizeof(i64));
   std::ranges::copy(std::as_bytes(std::span(numbers.begin(), numbers.size())),
@@ -242,7 +236,7 @@ void read_keys(ot::Party& party, WideSession& session, const WideSide& side,
   }
 }
 
-// Answers a term: halves c1 leave as they are made, those of c0 are added to sums.
+// Answers a term: halves c1 leave as they are made, those of c0 are added to sums and stay here.
 void answer_term(ot::Party& party, WideSession& session, const WideSide& side, const WideTerm& term,
                  i64 first, const lattice::WideFactor& y, std::span<lattice::Torus> sums) {
   const lattice::WideKeys& keys = *session.keys[1 - party.rank][side.set].keys;
@@ -268,48 +262,30 @@ void answer_term(ot::Party& party, WideSession& session, const WideSide& side, c
   add_outputs(term, outputs, sums);
 }
 
-// Rounds and masks the halves c0 of all terms together.
-void send_masked(ot::Party& party, WideSession& session, int ell, std::span<lattice::Torus> sums,
-                 RoundedShares& share) {
-  const int bits = ell + 1;
-  share.high.resize(sums.size());
-  share.last.resize(sums.size());
-  session.prg->fill_ring(share.high, ell);
-  session.prg->fill_bits(share.last);
-  for (size_t i = 0; i < sums.size(); ++i) {
-    lattice::Torus last = lattice::power_of_half(bits);
-    const u64 set = u64{0} - share.last[i];
-    last = {last.high & set, last.middle & set, 0};
-    sums[i] = lattice::rounded(sums[i], bits) - lattice::torus_of(share.high[i], ell) - last;
-  }
-  std::vector<u8> wire(lattice::torus_bytes(std::ssize(sums), bits));
-  lattice::write_torus(sums, bits, wire);
-  party.channel.write(wire);
-  party.channel.flush();
+TorusVector zeros(const WideProduct& product) {
+  TorusVector out(product.batch * product.shape.rows * product.shape.columns);
+  std::ranges::fill(out, lattice::Torus{});
+  return out;
 }
 
-RoundedShares answer(ot::Party& party, WideSession& session, const WideProduct& product,
-                     const WideSide& side, const WideKeyState& before, const Factors& factors) {
+// Answers a side. This party's shares modulo 1 of the sum of its terms.
+TorusVector answer(ot::Party& party, WideSession& session, const WideProduct& product,
+                   const WideSide& side, const WideKeyState& before, const Factors& factors) {
   read_keys(party, session, side, before);
-  TorusVector sums(product.batch * product.shape.rows * product.shape.columns);
-  std::ranges::fill(sums, lattice::Torus{});
+  TorusVector sums = zeros(product);
   i64 first = first_ciphertext(before.products);
   for (const WideTerm& term : side.terms) {
     answer_term(party, session, side, term, first, multiplied_factor(product, term, factors), sums);
     first += term.shape.polynomials();
   }
-  RoundedShares share;
-  send_masked(party, session, product.ell, sums, share);
-  return share;
+  return sums;
 }
 
-RoundedShares read_answers(ot::Party& party, WideSession& session, const WideProduct& product,
-                           const WideSide& side) {
+// The same of the side whose key this party owns, added to sums.
+void read_answers(ot::Party& party, const WideSession& session, const WideSide& side,
+                  std::span<lattice::Torus> sums) {
   const lattice::WideKeyOwner& owner = *session.keys[party.rank][side.set].owner;
-  const i64 count = product.batch * product.shape.rows * product.shape.columns;
-  const int bits = product.ell + 1;
-  TorusVector sums(count), outputs(count);
-  std::ranges::fill(sums, lattice::Torus{});
+  TorusVector outputs(sums.size());
   std::vector<u8> wire(lattice::wide_answer_bytes(side.choice));
   for (const WideTerm& term : side.terms) {
     std::ranges::fill(outputs, lattice::Torus{});
@@ -319,46 +295,30 @@ RoundedShares read_answers(ot::Party& party, WideSession& session, const WidePro
     }
     add_outputs(term, outputs, sums);
   }
-  wire.resize(lattice::torus_bytes(count, bits));
-  party.channel.read(wire);
-  lattice::read_torus(wire, bits, outputs);
-  RoundedShares share{WipedVector<u64>(count), std::vector<u8>(count)};
-  for (i64 i = 0; i < count; ++i) {
-    // Half of a unit of the ring, so that noise of both signs leaves the bits above as they are.
-    const lattice::Torus v = sums[i] + outputs[i] + lattice::power_of_half(bits);
-    share.high[i] = v.high >> (64 - product.ell);
-    share.last[i] =
-        static_cast<u8>((product.ell == 64 ? v.middle >> 63 : v.high >> (63 - product.ell)) & 1);
-  }
-  return share;
 }
 
 int result_bits(const WideProduct& product) {
   return product.ell + (product.keeps_last_bit ? 1 : 0);
 }
 
-// The sum of all sides' terms as the product has its results. If that keeps a last bit, the first
-// side's stays where it is.
-void join_sides(ot::Party& party, const WideProduct& product,
-                const std::array<RoundedShares, 2>& shares, std::span<u64> out) {
-  std::ranges::fill(out, u64{0});
-  WipedVector<u64> high;
-  std::vector<u8> last;
-  bool kept = product.keeps_last_bit;
-  for (const RoundedShares& share : shares) {
-    if (kept && !share.high.empty()) {
-      for (size_t i = 0; i < out.size(); ++i) out[i] = 2 * share.high[i] + share.last[i];
-      kept = false;
-      continue;
-    }
-    high.insert(high.end(), share.high.begin(), share.high.end());
-    last.insert(last.end(), share.last.begin(), share.last.end());
+// The result from shares modulo 1 of the sum of all terms, m / 2^ell + noise. In units of
+// 2^-(ell + 1), of which noise is less than half, 3 / 2 more lie in [2 m + 1, 2 m + 2), so that the
+// shares rounded down add up to 2 m or 2 m + 1.
+void round_shares(ot::Party& party, const WideProduct& product,
+                  std::span<const lattice::Torus> sums, std::span<u64> out) {
+  const int ell = product.ell;
+  const lattice::Torus added =
+      party.rank == 0 ? lattice::power_of_half(ell + 1) + lattice::power_of_half(ell + 2)
+                      : lattice::Torus{};
+  WipedVector<u64> high(sums.size());
+  WipedVector<u8> last(sums.size());
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const lattice::Torus v = sums[i] + added;
+    high[i] = v.high >> (64 - ell);
+    last[i] = static_cast<u8>((ell == 64 ? v.middle >> 63 : v.high >> (63 - ell)) & 1);
   }
-  WipedVector<u64> terms(high.size());
-  drop_last_bit(party, high, last, product.ell, terms);
-  const int bits = result_bits(product);
-  for (size_t i = 0; i < terms.size(); ++i) out[i % out.size()] += terms[i] << (bits - product.ell);
-  for (u64& sum : out) sum &= low_mask(bits);
+  if (!product.keeps_last_bit) return drop_last_bit(party, high, last, ell, out);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = 2 * high[i] + last[i];
 }
 
 WidePlan plan_for(WideSession& session, const WideProduct& product) {
@@ -391,14 +351,13 @@ void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& prod
   if (!mine.terms.empty()) send_uploads(party, session, product, mine, before[party.rank], factors);
   party.channel.flush();
   read_tag(party, session, product, plan, before);
-  std::array<RoundedShares, 2> shares;
-  if (!theirs.terms.empty())
-    shares[1 - party.rank] =
-        answer(party, session, product, theirs, before[1 - party.rank], factors);
-  if (!mine.terms.empty()) shares[party.rank] = read_answers(party, session, product, mine);
+  TorusVector sums = theirs.terms.empty()
+                         ? zeros(product)
+                         : answer(party, session, product, theirs, before[1 - party.rank], factors);
+  if (!mine.terms.empty()) read_answers(party, session, mine, sums);
   renew(session, plan);
 
-  join_sides(party, product, shares, out);
+  round_shares(party, product, sums, out);
   if (has_x && has_y)
     add_own(product, factors, product.keeps_last_bit ? 2 : 1, result_bits(product), out);
 }
@@ -420,18 +379,17 @@ void cost_wide_matmul(ot::CostMeter& meter, WideSession& session, const WideProd
   session.agreed = true;
   constexpr i64 kTag = sizeof(crypto::Block);
   std::array<i64, 2> up{kTag, kTag}, down{};
-  i64 numbers = 0;
   for (const int owner : {0, 1}) {
     const WideSide& side = plan.sides[owner];
     if (side.terms.empty()) continue;
     up[owner] += side.key_bytes + side.upload_bytes;
     down[1 - owner] = side.answer_bytes;
-    numbers += product.batch * product.shape.rows * product.shape.columns;
   }
-  if (product.keeps_last_bit) numbers -= product.batch * product.shape.rows * product.shape.columns;
   meter.exchange(up[0], up[1]);
   meter.exchange(down[0], down[1]);
-  cost_drop_last_bit(meter, numbers, product.ell);
+  if (!product.keeps_last_bit)
+    cost_drop_last_bit(meter, product.batch * product.shape.rows * product.shape.columns,
+                       product.ell);
   advance(session, plan);
   renew(session, plan);
 }

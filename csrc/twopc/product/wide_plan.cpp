@@ -137,32 +137,36 @@ int most_used(const std::vector<WideTerm>& terms) {
   return most;
 }
 
+// Keys of one owner in one set, and how many owners' products the result is the sum of.
+struct SideKeys {
+  const WideKeyState& before;
+  const KeysByLevels& later;
+  int joined;
+};
+
 // With the levels that are chosen for the terms.
 std::optional<WideSide> side_of(const WideProduct& product, std::vector<WideTerm>& terms,
-                                const WideSet& set, const WideKeyState& keys,
-                                const KeysByLevels& later, MostLevels most) {
-  lattice::WideBounds bounds{product.ell, 0, static_cast<int>(terms.size()), 0, {}, 0};
+                                const WideSet& set, const SideKeys& keys, MostLevels most) {
+  lattice::WideBounds bounds{product.ell, 0, static_cast<int>(terms.size()), 0, {}, 0, keys.joined};
   int levels = 0;
   for (WideTerm& term : terms) {
-    choose_levels(term, product, set, most, later[most.packing]);
+    choose_levels(term, product, set, most, keys.later[most.packing]);
     const WideShape& shape = term.shape;
     if (shape.polynomials() > kMostPolynomials) return std::nullopt;
     levels = std::max(levels, shape.levels);
     bounds.levels = std::max(bounds.levels, shape.levels - shape.upload_levels);
     bounds.squares += squares_of(product, term);
   }
-  bounds.keys = later[levels];
+  bounds.keys = keys.later[levels];
   for (const WideTerm& term : terms) {
     const int last = term.shape.levels, first = last - term.shape.upload_levels;
     bounds.images += squares_of(product, term) * bounds.keys.switches(first, last);
   }
   const auto choice = lattice::choose_wide(set, bounds);
   if (!choice) return std::nullopt;
-  WideSide side{0, *choice, terms, bounds.keys.kept & ~keys.levels.kept};
-  side.key_bytes = (keys.made ? 0 : lattice::wide_key_bytes(set)) +
+  WideSide side{0, *choice, terms, bounds.keys.kept & ~keys.before.levels.kept};
+  side.key_bytes = (keys.before.made ? 0 : lattice::wide_key_bytes(set)) +
                    std::popcount(side.new_levels) * lattice::wide_switching_bytes(set);
-  const i64 outputs = product.batch * product.shape.rows * product.shape.columns;
-  side.answer_bytes = lattice::torus_bytes(outputs, choice->masked_bits());
   for (const WideTerm& term : side.terms) {
     side.upload_bytes += lattice::wide_upload_bytes(*choice, term.shape);
     side.answer_bytes += term.shape.answers() * lattice::wide_answer_bytes(*choice);
@@ -176,9 +180,9 @@ double price_of(const WideSide& side, SwitchingLevels levels, std::optional<i64>
   return price_of(bytes, work_of(side, levels), byte_price);
 }
 
-// The best of all sets and levels.
+// The best of all sets and levels, of a result that is the sum of `joined` owners' products.
 std::optional<WideSide> best_side(const WideProduct& product, const std::vector<WideTerm>& terms,
-                                  const WideKeyStates& keys) {
+                                  const WideKeyStates& keys, int joined) {
   std::optional<WideSide> best;
   double least = 0;
   static const KeysByLevels without = keys_by_levels({});
@@ -187,7 +191,7 @@ std::optional<WideSide> best_side(const WideProduct& product, const std::vector<
     const auto later = keys[set].levels.kept == 0 ? without : keys_by_levels(keys[set].levels);
     // Whether there was one.
     const auto consider = [&](std::vector<WideTerm>& chosen, MostLevels levels) {
-      auto side = side_of(product, chosen, kWideSets[set], keys[set], later, levels);
+      auto side = side_of(product, chosen, kWideSets[set], {keys[set], later, joined}, levels);
       if (!side) return false;
       const double price = price_of(*side, keys[set].levels, product.byte_price);
       if (best && price >= least) return true;
@@ -217,27 +221,26 @@ std::optional<WidePlan> plan_of(const WideProduct& product, const std::vector<Cr
     const int owner = owners >> i & 1 ? 0 : 1;
     terms[owner].push_back(term_of(product, crosses[i], owner));
   }
+  const int joined = terms[0].empty() || terms[1].empty() ? 1 : 2;
   WidePlan plan;
   for (const int owner : {0, 1}) {
     if (terms[owner].empty()) continue;
-    const auto side = best_side(product, terms[owner], keys[owner]);
+    const auto side = best_side(product, terms[owner], keys[owner], joined);
     if (!side) return std::nullopt;
     plan.sides[owner] = *side;
-    // A result is wrong if any of its parts is.
+    // Each side's bound is that of a result whose sides have as much noise as it.
     plan.log2_failure = plan.log2_failure == 0
                             ? side->choice.log2_failure
-                            : std::max(plan.log2_failure, side->choice.log2_failure) + 1;
+                            : std::max(plan.log2_failure, side->choice.log2_failure);
   }
   return plan;
 }
 
-// Of a plan without keys. `dropped`: bytes of dropping the last bits of one side's results; `kept`:
-// of one side they stay.
-double price_of(const WidePlan& plan, std::optional<i64> byte_price, i64 dropped, bool kept) {
-  double sum = price_of(kept ? -dropped : 0, {}, byte_price);
+// Of a plan without keys, but for the last bits, which every plan drops alike.
+double price_of(const WidePlan& plan, std::optional<i64> byte_price) {
+  double sum = 0;
   for (const WideSide& side : plan.sides)
-    if (!side.terms.empty())
-      sum += price_of(side, {}, byte_price) + price_of(dropped, {}, byte_price);
+    if (!side.terms.empty()) sum += price_of(side, {}, byte_price);
   return sum;
 }
 
@@ -253,15 +256,12 @@ std::optional<WidePlan> plan_wide(const WideProduct& product,
       inner > kMostInner || rows > kMostOutputs || columns > kMostOutputs ||
       product.batch > kMostOutputs / rows / columns)
     return std::nullopt;
-  // What is shared in the end has a last bit to drop for each side.
-  const i64 dropped = packed_bytes(product.batch * rows * columns, product.ell + 1);
   std::optional<WidePlan> best;
   double least = 0;
   unsigned best_owners = 0;
   for (unsigned owners = 0; owners < 1U << crosses.size(); ++owners) {
     auto plan = plan_of(product, crosses, owners, {});
-    const double price =
-        plan ? price_of(*plan, product.byte_price, dropped, product.keeps_last_bit) : 0;
+    const double price = plan ? price_of(*plan, product.byte_price) : 0;
     if (!plan || (best && price >= least)) continue;
     best = std::move(plan);
     least = price;
@@ -274,7 +274,7 @@ const std::optional<WidePlan>& WidePlans::of(const WideProduct& product,
                                              const std::array<WideKeyStates, 2>& keys) {
   const auto& [rows, inner, columns] = product.shape;
   std::vector<i64> key{product.batch, rows, inner, columns, product.ell};
-  key.insert(key.end(), {product.keeps_last_bit, product.byte_price.value_or(-1)});
+  key.push_back(product.byte_price.value_or(-1));
   for (const Operand& operand : {product.x, product.y})
     key.insert(key.end(), {operand.owner, operand.bits, operand.is_signed});
   for (const WideKeyStates& states : keys)

@@ -19,7 +19,8 @@ struct WideProduct {
   MatrixShape shape;
   Operand x, y;
   int ell = 64;
-  bool keeps_last_bit = false;  // the result has one bit more, in which noise is; see wide_matmul.h
+  // The result has one bit more, in which noise is, and is not to be opened; see wide_matmul.h.
+  bool keeps_last_bit = false;
   // Nanoseconds that a byte takes, against which work is weighed; without it bytes count alone, and
   // columns are multiplied one by one.
   std::optional<i64> byte_price = 1000;
