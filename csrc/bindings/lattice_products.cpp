@@ -337,11 +337,12 @@ void define_lattice_products(py::module_& m) {
           [](const twopc::ProductHalves& h) {
             return twopc::batch_bytes(h.product, h.product.choice.set.n);
           },
-          "Bytes of ciphertexts up and down of a full batch, without dropping the noise.")
+          "Bytes of ciphertexts up of a full batch, whose answers are not sent, without dropping "
+          "the noise.")
       .def_property_readonly(
           "beginning_bytes",
           [](const twopc::ProductHalves& h) { return twopc::beginning_bytes(h.product); },
-          "The same of what the first batch takes besides.");
+          "Bytes up and down of what the first batch takes besides.");
   m.def("lattice_halves", &halves, "session"_a, "weights"_a, "weights_format"_a, "sizes"_a, "ell"_a,
         "label"_a = py::bytes(), "noise"_a = "tail", "digest"_a = py::none(), "threads"_a = 1,
         "For products x @ weights; sizes are inner, columns. Sends nothing. `digest` is the "

@@ -44,24 +44,31 @@ WipedVector<crypto::Block> seeds_of(i64 rows, crypto::Prg& prg) {
 
 // The high words decide if more is dropped than the low bits.
 PRIVML_TARGET_CLONES
-void round_high(const u64* high, i64 count, int shift, u64 mask, u64* out) {
-  const u64 half = u64{1} << (shift - 1);
-  for (i64 i = 0; i < count; ++i) out[i] = (high[i] + half) >> shift & mask;
+void shift_high(const u64* high, i64 count, u64 added, int shift, u64 mask, u64* out) {
+  for (i64 i = 0; i < count; ++i) out[i] = (high[i] + added) >> shift & mask;
 }
 
-// To the first `bits` bits, fewer than log_q.
-void round(WordsView words, const RingSet& set, int bits, std::span<u64> out) {
+// To the first `bits` bits, fewer than log_q, rounded down after `halves` halves of the last of
+// them are added.
+void round_down(WordsView words, const RingSet& set, int bits, int halves, std::span<u64> out) {
   const int low_bits = set.low_bits(), shift = set.log_q - bits;
   const u64 mask = low_mask(bits);
   if (shift > low_bits) {
     // The sum may pass 2^64, but then what is lost is above the answer's bits.
-    return round_high(words.high.data(), std::ssize(out), shift - low_bits, mask, out.data());
+    const u64 added = static_cast<u64>(halves) << (shift - low_bits - 1);
+    return shift_high(words.high.data(), std::ssize(out), added, shift - low_bits, mask,
+                      out.data());
   }
-  const u128 half = u128{1} << (shift - 1);
+  const u128 added = static_cast<u128>(halves) << (shift - 1);
   for (i64 i = 0; i < std::ssize(out); ++i) {
     const u128 word = joined(words.high[i], words.low[i], low_bits);
-    out[i] = static_cast<u64>((word + half) >> shift) & mask;
+    out[i] = static_cast<u64>((word + added) >> shift) & mask;
   }
+}
+
+// To the nearest.
+void round(WordsView words, const RingSet& set, int bits, std::span<u64> out) {
+  round_down(words, set, bits, 1, out);
 }
 
 }  // namespace
@@ -71,10 +78,6 @@ i64 halves_bytes(const ColumnChoice& choice, i64 count) {
 }
 
 i64 key_bytes(const RingSet& set) { return words_bytes(set.n, set.low_bits()); }
-
-i64 answer_bytes(const ColumnChoice& choice, i64 count, i64 columns) {
-  return count * packed_bytes(columns, choice.masked_bits());
-}
 
 i64 upload_bytes(const ColumnChoice& choice, i64 numbers) {
   const int low_bits = choice.upload_bits - 64;
@@ -194,19 +197,16 @@ Words KeyOwner::encrypted(crypto::Block seed, WordsView message, crypto::Prg& er
   return c0;
 }
 
-void KeyOwner::decrypt(i64 count, const ColumnChoice& choice, Bytes c0, Bytes c1,
-                       std::span<u64> share, int threads) const {
+void KeyOwner::shares_of(i64 count, const ColumnChoice& choice, Bytes c1, std::span<u64> share,
+                         int threads) const {
   const i64 columns = std::ssize(share) / count, half = halves_bytes(choice, 1);
-  const i64 each = answer_bytes(choice, 1, columns);
-  if (std::ssize(c0) != count * each || std::ssize(c1) != count * half)
+  expect(columns <= set_.n, "lattice: a ciphertext has up to n coefficients");
+  if (std::ssize(c1) != count * half)
     throw ProtocolError("lattice: an answer has the wrong length");
-  const u64 mask = low_mask(choice.masked_bits());
   in_parallel(count, 1, threads, [&](i64 first, i64 answers) {
     for (i64 j = first; j < first + answers; ++j) {
-      const WipedVector<u64> sum = times_key(choice, c1.subspan(j * half, half));
-      const std::span<u64> mine = share.subspan(j * columns, columns);
-      read_numbers(c0.subspan(j * each, each), choice.masked_bits(), mine);
-      for (i64 i = 0; i < columns; ++i) mine[i] = (mine[i] + sum[i]) & mask;
+      const WipedVector<u64> all = times_key(choice, c1.subspan(j * half, half));
+      std::copy_n(all.begin(), columns, share.begin() + j * columns);
     }
   });
 }
@@ -217,21 +217,13 @@ WipedVector<u64> KeyOwner::times_key(const ColumnChoice& choice, Bytes c1) const
   clear(product.output());
   read_numbers(c1, choice.answer_bits, half.output().high);
   answers_.add_product(answers_.transform(half.view()), secret_, product.output());
-  const int shift = choice.answer_bits - choice.masked_bits();
-  for (u64& word : product.high) word = word >> shift & low_mask(choice.masked_bits());
+  const int shift = choice.answer_bits - choice.share_bits();
+  for (u64& word : product.high) word = word >> shift & low_mask(choice.share_bits());
   return std::move(product.high);
 }
 
-void write_masked(const ColumnChoice& choice, WordsView c0, crypto::Prg& prg, MutableBytes out,
-                  std::span<u64> share) {
-  const int bits = choice.masked_bits();
-  WipedVector<u64> rounded(c0.size());
-  round(c0, choice.set, bits, rounded);
-  prg.fill_ring(share, bits);
-  // One is half of a unit of the ring, so that noise of both signs leaves the bits above as they
-  // are.
-  for (i64 i = 0; i < c0.size(); ++i) rounded[i] = (rounded[i] + 1 - share[i]) & low_mask(bits);
-  write_numbers(rounded, bits, out);
+void round_shares(const ColumnChoice& choice, WordsView c0, std::span<u64> share) {
+  round_down(c0, choice.set, choice.share_bits(), 3, share);
 }
 
 void write_rounded(const ColumnChoice& choice, WordsView c1, MutableBytes out) {
@@ -284,12 +276,11 @@ void HalvesMaker::write(const WeightRows& weights, MutableBytes out, int threads
 }
 
 Evaluator::Evaluator(const ColumnChoice& choice, const WeightsShape& shape, i64 columns,
-                     crypto::Block blinding, Bytes key, crypto::Prg& prg)
+                     crypto::Block blinding, Bytes key)
     : choice_(choice),
       inner_(shape.inner),
       columns_(columns),
       blinding_(blinding),
-      prg_(prg),
       ring_(choice.set.n, choice.set.low_bits()),
       c0_(shape.inner * columns) {
   expect(columns >= 0 && columns <= choice.set.n, "lattice: a ciphertext has up to n coefficients");
@@ -303,27 +294,23 @@ void Evaluator::read_ciphertext(i64 index, Bytes upload) {
   read_upload(choice_, upload, c0_.output().part(index * columns_, columns_));
 }
 
-void Evaluator::answer(const WeightRows& weights, MutableBytes out, std::span<u64> share,
-                       int threads) {
-  const i64 each = answer_bytes(choice_, 1, columns_);
+void Evaluator::answer(const WeightRows& weights, std::span<u64> share, int threads) const {
   expect(std::ssize(weights.words) == weights.rows * inner_ &&
-             std::ssize(out) == weights.rows * each && std::ssize(share) == weights.rows * columns_,
+             std::ssize(share) == weights.rows * columns_,
          "lattice: the answers' shapes do not fit");
-  const WipedVector<crypto::Block> seeds = seeds_of(weights.rows, prg_);
   in_parts(weights, inner_, threads, [&](const WeightRows& part) {
     Words sums(part.rows * columns_);
     multiply_scalars(part.words, part.rows, inner_, part.largest, c0_.view(), columns_,
                      choice_.set.low_bits(), sums.output());
     for (i64 i = 0; i < part.rows; ++i) {
       const i64 row = part.first + i;
-      finish(weights.first + row, sums.view().part(i * columns_, columns_), seeds[row],
-             out.subspan(row * each, each), share.subspan(row * columns_, columns_));
+      finish(weights.first + row, sums.view().part(i * columns_, columns_),
+             share.subspan(row * columns_, columns_));
     }
   });
 }
 
-void Evaluator::finish(i64 index, WordsView c0, crypto::Block seed, MutableBytes out,
-                       std::span<u64> share) const {
+void Evaluator::finish(i64 index, WordsView c0, std::span<u64> share) const {
   const i64 n = choice_.set.n;
   crypto::Prg stream(crypto::kZeroBlock);
   const Small u = blinding_of(blinding_, index, n, stream);
@@ -332,8 +319,7 @@ void Evaluator::finish(i64 index, WordsView c0, crypto::Block seed, MutableBytes
   std::ranges::copy(c0.high, whole.high.begin());
   std::ranges::copy(c0.low, whole.low.begin());
   ring_.add_product(p0_, ring_.transform(u), whole.output());
-  crypto::Prg masks(seed);
-  write_masked(choice_, whole.view().part(0, columns_), masks, out, share);
+  round_shares(choice_, whole.view().part(0, columns_), share);
 }
 
 }  // namespace privml::lattice

@@ -19,7 +19,7 @@ struct Shape {
 struct Product {
   bool exact = true;
   i64 zeros = 0, ones = 0;
-  std::vector<u8> halves, answers;
+  std::vector<u8> halves;
   std::vector<u64> shares;  // the evaluator's
 };
 
@@ -55,27 +55,25 @@ Product run(const ColumnChoice& choice, const Shape& shape, int weight_bits, Ext
   key.write_key(p0);
   Product result;
   const crypto::Block blinding = owner.next_block();
-  Evaluator evaluator(choice, {outputs, inner}, columns, blinding, p0, owner);
+  Evaluator evaluator(choice, {outputs, inner}, columns, blinding, p0);
   std::vector<u8> upload(upload_bytes(choice, columns));
   for (i64 k = 0; k < inner; ++k) {
     key.encrypt(k, 1, choice, std::span(message).subspan(k * columns, columns), upload);
     evaluator.read_ciphertext(k, upload);
   }
-  const i64 answer = answer_bytes(choice, 1, columns), c1 = halves_bytes(choice, 1);
+  const i64 c1 = halves_bytes(choice, 1);
   result.halves.resize(outputs * c1);
-  result.answers.resize(outputs * answer);
   result.shares.resize(outputs * columns);
   HalvesMaker(choice, session(number), inner, blinding)
       .write({weights, 0, outputs, most}, result.halves);
-  evaluator.answer({weights, 0, outputs, most}, result.answers, result.shares);
+  evaluator.answer({weights, 0, outputs, most}, result.shares);
   for (i64 j = 0; j < outputs; ++j) {
     std::vector<u64> share(columns);
-    key.decrypt(1, choice, Bytes(result.answers).subspan(j * answer, answer),
-                Bytes(result.halves).subspan(j * c1, c1), share);
+    key.shares_of(1, choice, Bytes(result.halves).subspan(j * c1, c1), share);
     for (i64 x = 0; x < columns; ++x) {
       u64 expected = 0;
       for (i64 k = 0; k < inner; ++k) expected += weights[j * inner + k] * message[k * columns + x];
-      const u64 sum = (share[x] + result.shares[j * columns + x]) & low_mask(choice.masked_bits());
+      const u64 sum = (share[x] + result.shares[j * columns + x]) & low_mask(choice.share_bits());
       result.exact = result.exact && (sum >> 1) == (expected & low_mask(ring_bits));
       (sum & 1 ? result.ones : result.zeros) += 1;
     }
@@ -129,23 +127,21 @@ TEST(Columns, RowsOfOneCallAreThoseOfSeveralThreads) {
     weights[i] = static_cast<u64>(to_signed(static_cast<u64>(i * i), 12));
   const u64 largest = largest_weight(12, true);
   struct Run {
-    std::vector<u8> upload, c0, c1;
+    std::vector<u8> upload, c1;
     std::vector<u64> theirs, mine;
     bool operator==(const Run&) const = default;
   };
   // `together`: the outputs of a call.
   const auto run_with = [&](int threads, i64 together) {
-    crypto::Prg client({2, 1}), owner({2, 2});
+    crypto::Prg client({2, 1});
     KeyOwner key(choice.set, session(1), client);
     std::vector<u8> p0(key_bytes(choice.set));
     key.write_key(p0);
-    Evaluator evaluator(choice, {kOutputs, kInner}, kColumns, {5, 6}, p0, owner);
+    Evaluator evaluator(choice, {kOutputs, kInner}, kColumns, {5, 6}, p0);
     const HalvesMaker maker(choice, session(1), kInner, {5, 6});
     const i64 each = upload_bytes(choice, kColumns), half = halves_bytes(choice, 1);
-    const i64 answer = answer_bytes(choice, 1, kColumns);
-    Run run{std::vector<u8>(kInner * each), std::vector<u8>(kOutputs * answer),
-            std::vector<u8>(kOutputs * half), std::vector<u64>(kOutputs * kColumns),
-            std::vector<u64>(kOutputs * kColumns)};
+    Run run{std::vector<u8>(kInner * each), std::vector<u8>(kOutputs * half),
+            std::vector<u64>(kOutputs * kColumns), std::vector<u64>(kOutputs * kColumns)};
     key.encrypt(0, kInner, choice, message, run.upload, threads);
     for (i64 k = 0; k < kInner; ++k)
       evaluator.read_ciphertext(k, Bytes(run.upload).subspan(k * each, each));
@@ -154,10 +150,10 @@ TEST(Columns, RowsOfOneCallAreThoseOfSeveralThreads) {
       const WeightRows part{std::span(weights).subspan(first * kInner, rows * kInner), first, rows,
                             largest};
       maker.write(part, std::span(run.c1).subspan(first * half, rows * half), threads);
-      evaluator.answer(part, std::span(run.c0).subspan(first * answer, rows * answer),
-                       std::span(run.theirs).subspan(first * kColumns, rows * kColumns), threads);
+      evaluator.answer(part, std::span(run.theirs).subspan(first * kColumns, rows * kColumns),
+                       threads);
     }
-    key.decrypt(kOutputs, choice, run.c0, run.c1, run.mine, threads);
+    key.shares_of(kOutputs, choice, run.c1, run.mine, threads);
     return run;
   };
   const Run one = run_with(1, kOutputs);
@@ -264,23 +260,20 @@ TEST(Columns, MalformedMessagesAreRefused) {
   std::vector<u8> p0(key_bytes(choice.set));
   key.write_key(p0);
   const WeightsShape shape{1, 1};
-  EXPECT_THROW(Evaluator(choice, shape, 3, {}, Bytes(p0).first(p0.size() - 1), prg), ProtocolError);
-  EXPECT_THROW(Evaluator(choice, shape, 4097, {}, p0, prg), InvalidArgument);
-  Evaluator evaluator(choice, shape, 3, {}, p0, prg);
+  EXPECT_THROW(Evaluator(choice, shape, 3, {}, Bytes(p0).first(p0.size() - 1)), ProtocolError);
+  EXPECT_THROW(Evaluator(choice, shape, 4097, {}, p0), InvalidArgument);
+  Evaluator evaluator(choice, shape, 3, {}, p0);
   std::vector<u8> upload(upload_bytes(choice, 3));
   EXPECT_NO_THROW(evaluator.read_ciphertext(0, upload));
   EXPECT_THROW(evaluator.read_ciphertext(1, upload), InvalidArgument);
   EXPECT_THROW(evaluator.read_ciphertext(0, Bytes(upload).first(upload.size() - 1)), ProtocolError);
   upload.back() = 0x10;  // above the last number
   EXPECT_THROW(evaluator.read_ciphertext(0, upload), ProtocolError);
-  std::vector<u8> c0(answer_bytes(choice, 1, 3)), c1(halves_bytes(choice, 1));
-  std::vector<u64> share(3);
-  EXPECT_NO_THROW(key.decrypt(1, choice, c0, c1, share));
-  EXPECT_THROW(key.decrypt(1, choice, Bytes(c0).first(c0.size() - 1), c1, share), ProtocolError);
-  EXPECT_THROW(key.decrypt(1, choice, c0, Bytes(c1).first(c1.size() - 1), share), ProtocolError);
-  ASSERT_NE(3 * choice.answer_bits % 8, 0);
-  c0.back() = 0xff;
-  EXPECT_THROW(key.decrypt(1, choice, c0, c1, share), ProtocolError);
+  std::vector<u8> c1(halves_bytes(choice, 1));
+  std::vector<u64> share(3), longer(4097);
+  EXPECT_NO_THROW(key.shares_of(1, choice, c1, share));
+  EXPECT_THROW(key.shares_of(1, choice, Bytes(c1).first(c1.size() - 1), share), ProtocolError);
+  EXPECT_THROW(key.shares_of(1, choice, c1, longer), InvalidArgument);
 }
 
 }  // namespace

@@ -214,10 +214,7 @@ i64 packed_upload_bytes(const PackedChoice& choice, const PackedShape& shape) {
   return upload_bytes(choice.columns, shape.rows * shape.positions);
 }
 
-i64 packed_answer_bytes(const PackedChoice& choice, const PackedShape& shape, i64 outputs) {
-  return packed_bytes(outputs * shape.count(), choice.columns.masked_bits()) +
-         packed_bytes(kN, choice.columns.answer_bits);
-}
+i64 packed_answer_bytes(const PackedChoice& choice) { return halves_bytes(choice.columns, 1); }
 
 i64 c1_work(const PackedChoice& choice, const PackedShape& shape, i64 messages) {
   return by_transforms(choice, shape, messages) ? transformed_work(choice, shape, messages)
@@ -288,19 +285,13 @@ void write_packed(KeyOwner& key, const Digest& digest, const PackedChoice& choic
 
 void read_packed(const KeyOwner& key, const PackedChoice& choice, const PackedShape& shape,
                  Bytes answer, std::span<u64> share) {
-  const int bits = choice.columns.masked_bits();
   const i64 count = shape.count(), outputs = std::ssize(share) / count;
-  if (std::ssize(answer) != packed_answer_bytes(choice, shape, outputs))
+  if (std::ssize(answer) != packed_answer_bytes(choice))
     throw ProtocolError("lattice: an answer has the wrong length");
-  const i64 first = packed_bytes(outputs * count, bits);
-  read_numbers(answer.first(first), bits, share);
-  const WipedVector<u64> sum = key.times_key(choice.columns, answer.subspan(first));
+  const WipedVector<u64> all = key.times_key(choice.columns, answer);
   for (i64 o = 0; o < outputs; ++o)
-    for (i64 i = 0; i < count; ++i) {
-      u64& number = share[o * count + i];
-      const i64 place = shape.places[i] * choice.gap() + reversed(o, choice.levels);
-      number = (number + sum[place]) & low_mask(bits);
-    }
+    for (i64 i = 0; i < count; ++i)
+      share[o * count + i] = all[shape.places[i] * choice.gap() + reversed(o, choice.levels)];
 }
 
 SwitchingKeys::SwitchingKeys(const Digest& digest, const SwitchingSet& set, Bytes keys)
@@ -409,7 +400,7 @@ void PackedEvaluator::answer(const WeightRows& weights, crypto::Prg& prg, Mutabl
   }
   for (i64 first = 0; first < weights.rows; first += gap) {
     const i64 outputs = std::min(gap, weights.rows - first);
-    const i64 bytes = packed_answer_bytes(choice_, shape_, outputs);
+    const i64 bytes = packed_answer_bytes(choice_);
     for (i64 i = 0; i < messages_; ++i) {
       std::vector<Ciphertext> parts;
       for (i64 o = first; o < first + outputs; ++o) {
@@ -545,9 +536,8 @@ void PackedEvaluator::finish(Ciphertext packed, i64 outputs, crypto::Prg& prg, M
       wanted.high[o * count + p] = packed.c0.high[place];
       wanted.low[o * count + p] = packed.c0.low[place];
     }
-  const i64 first = packed_bytes(outputs * count, choice_.columns.masked_bits());
-  write_masked(choice_.columns, wanted.view(), prg, out.first(first), share);
-  write_rounded(choice_.columns, packed.c1.view(), out.subspan(first));
+  round_shares(choice_.columns, wanted.view(), share);
+  write_rounded(choice_.columns, packed.c1.view(), out);
 }
 
 // The outputs at `place`, place + stride, ... in one, at multiples of stride: those at twice the

@@ -16,13 +16,14 @@
 //                back by encryptions of tau(s) times powers of two, with which the digits of c1 are
 //                multiplied. Keys of some levels suffice: tau of level l - 1 is that of level l,
 //                taken twice. Since messages stand `levels` bits lower, no inverse of two is
-//                needed. Answers are re-randomised and masked after all of that.
+//                needed. Answers are re-randomised after all of that, and c1 alone is sent; c0 and
+//                c1 s are rounded as in columns.h.
 // Leakage        as columns.h; one key serves many products, up to kMostPackedProducts, each with
 //                public halves of its own, and U is fresh for each answer.
 // Assumption     as columns.h; and that the key's own images may be encrypted under it (circular
 //                security).
 // Cost           switching_bytes() up once for each key; for each message packed_upload_bytes() up
-//                and packed_answer_bytes() for each 2^levels outputs down.
+//                and packed_answer_bytes() for each 2^levels outputs down, or fewer.
 // Source         Chen, Dai, Kim, Song, Efficient homomorphic conversion between (ring) LWE
 //                ciphertexts (ACNS 2021), for packing; Huang, Lu, Hong, Ding, Cheetah, for taps as
 //                shifts, and Lu et al., BumbleBee (NDSS 2025), for interleaved outputs.
@@ -56,10 +57,10 @@ PackedShape matrix_product(i64 rows, i64 inner, i64 outputs, u64 largest);
 // packed first, and those of an answer that is not full soon become few. And back.
 i64 reversed(i64 i, int levels);
 
-// Of the key and of what switches keys; of a message; of an answer with so many outputs.
+// Of the key and of what switches keys; of a message; of an answer.
 i64 switching_bytes(const SwitchingSet& set);
 i64 packed_upload_bytes(const PackedChoice& choice, const PackedShape& shape);
-i64 packed_answer_bytes(const PackedChoice& choice, const PackedShape& shape, i64 outputs);
+i64 packed_answer_bytes(const PackedChoice& choice);
 // Digits of numbers that an owner multiplies with keys to pack so many outputs.
 i64 switched_digits(const SwitchingSet& set, int levels, i64 outputs);
 // The evaluator's work for c1 of one output of `messages` messages, in products of words: by
@@ -121,9 +122,9 @@ class PackedEvaluator {
   PackedEvaluator(const SwitchingKeys& keys, const PackedChoice& choice, const PackedShape& shape,
                   MessageNumber first, Bytes uploads);
   i64 messages() const { return messages_; }
-  // The answers to some outputs, 2^levels in each, of every message, re-randomised and masked by
-  // `prg`, and this party's shares: outputs x places for each answer. The first output is a
-  // multiple of 2^levels. Threads may answer at the same time.
+  // The answers to some outputs, 2^levels in each, of every message, re-randomised by `prg`, and
+  // this party's shares: outputs x places for each answer. The first output is a multiple of
+  // 2^levels. Threads may answer at the same time.
   void answer(const WeightRows& weights, crypto::Prg& prg, MutableBytes out,
               std::span<u64> share) const;
 

@@ -24,7 +24,7 @@ struct Outcome {
 
 Outcome run(const PackedChoice& choice, const Case& size, int weight_bits, bool extreme, u64 seed) {
   const auto& [rows, inner, outputs, levels, set] = size;
-  const int bits = choice.columns.masked_bits(), ring_bits = choice.columns.ring_bits();
+  const int bits = choice.columns.share_bits(), ring_bits = choice.columns.ring_bits();
   const u64 largest = largest_weight(weight_bits, true);
   std::mt19937_64 random(seed);
   std::vector<u64> weights(outputs * inner), message(rows * inner);
@@ -50,7 +50,7 @@ Outcome run(const PackedChoice& choice, const Case& size, int weight_bits, bool 
     const i64 gap = choice.gap();
     for (i64 first = 0; first < outputs; first += gap) {
       const i64 count = std::min(gap, outputs - first);
-      std::vector<u8> answer(packed_answer_bytes(choice, shape, count));
+      std::vector<u8> answer(packed_answer_bytes(choice));
       std::vector<u64> mine(count * rows), theirs(count * rows);
       evaluator.answer(
           {std::span(weights).subspan(first * inner, count * inner), first, count, largest}, owner,

@@ -41,9 +41,9 @@ double c1_rounding(const ColumnChoice& choice) {
   return kRoundingVariance * (1 + 2 * scale(choice) * scale(choice)) * kMaxSecretWeight;
 }
 
-// Noise may be as large as half of a unit of the ring, of which the rounding of c0 to one bit below
-// that unit takes a half. Weights whose absolute values sum up to `weights` meet the mean of what
-// uploads are rounded by, half of a ciphertext's unit.
+// Noise may be as large as half of a bit below the ring's last one, to which both parties round
+// their shares down; a last place and a half are left free. Weights whose absolute values sum up to
+// `weights` meet the mean of what uploads are rounded by, half of a ciphertext's unit.
 double room(const ColumnChoice& choice, double weights) {
   const double mean = last_place(choice) > 0 ? scale(choice) * weights / 2 : 0;
   return std::exp2(choice.dropped - 2) - 1.5 - mean;

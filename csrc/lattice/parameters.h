@@ -75,7 +75,7 @@ struct ColumnChoice {
   int upload_bits = 0;      // of c0 of a message's ciphertext, at most log_q
   double log2_failure = 0;  // minus infinity if it cannot fail
   constexpr int ring_bits() const { return answer_bits - dropped; }
-  constexpr int masked_bits() const { return ring_bits() + 1; }  // of c0 of an answer
+  constexpr int share_bits() const { return ring_bits() + 1; }  // the last one is to be dropped
 };
 
 // log2 of the bound on the probability that a result is wrong.

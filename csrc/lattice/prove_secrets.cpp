@@ -50,29 +50,28 @@ void columns() {
     const u64 largest = largest_weight(weight_bits, true);
     const ColumnChoice choice = choose_columns({kInner, largest, ring_bits}, Noise::tail).value();
     const Factors factors(kInner * kColumns, kOutputs * kInner, 3);
-    crypto::Prg client(hidden_block(1)), owner(hidden_block(2));
+    crypto::Prg client(hidden_block(1));
     const Digest digest{};
     KeyOwner key(choice.set, digest, client);
     std::vector<u8> p0(key_bytes(choice.set)), upload(upload_bytes(choice, kColumns));
     key.write_key(p0);
     publish(p0);
     const crypto::Block blinding = hidden_block(3);
-    Evaluator evaluator(choice, {kOutputs, kInner}, kColumns, blinding, p0, owner);
+    Evaluator evaluator(choice, {kOutputs, kInner}, kColumns, blinding, p0);
     for (i64 k = 0; k < kInner; ++k) {
       const auto row = std::span(factors.message).subspan(k * kColumns, kColumns);
       key.encrypt(k, 1, choice, row, upload);
       publish(upload);
       evaluator.read_ciphertext(k, upload);
     }
-    const i64 each = answer_bytes(choice, 1, kColumns), half = halves_bytes(choice, 1);
-    std::vector<u8> c0(kOutputs * each), c1(kOutputs * half);
+    const i64 half = halves_bytes(choice, 1);
+    std::vector<u8> c1(kOutputs * half);
     std::vector<u64> share(kOutputs * kColumns), mine(kColumns);
     const WeightRows rows{factors.weights, 0, kOutputs, largest};
     HalvesMaker(choice, digest, kInner, blinding).write(rows, c1);
-    evaluator.answer(rows, c0, share);
-    publish(c0);
+    evaluator.answer(rows, share);
     publish(c1);
-    key.decrypt(1, choice, Bytes(c0).first(each), Bytes(c1).first(half), mine);
+    key.shares_of(1, choice, Bytes(c1).first(half), mine);
   }
 }
 
@@ -94,7 +93,7 @@ void packed() {
     publish(upload);
     const PackedEvaluator evaluator(switching, choice, shape, {0, 0}, upload);
     const i64 gap = choice.gap();
-    std::vector<u8> answer(packed_answer_bytes(choice, shape, gap));
+    std::vector<u8> answer(packed_answer_bytes(choice));
     std::vector<u64> share(gap * kRows), mine(gap * kRows);
     const auto weights = std::span(factors.weights).first(gap * inner);
     evaluator.answer({weights, 0, gap, 128}, owner, answer, share);

@@ -120,16 +120,16 @@ class ProductHalves:
     What a party keeps for products with one matrix of weights: the first batch of rows makes it, and further ones cost less.
     """
     @property
-    def batch_bytes(self) -> typing.Annotated[list[int], "FixedSize(2)"]:
+    def batch_bytes(self) -> int:
         """
-        Bytes of ciphertexts up and down of a full batch, without dropping the noise.
+        Bytes of ciphertexts up of a full batch, whose answers are not sent, without dropping the noise.
         """
     @property
     def batches(self) -> int: ...
     @property
     def beginning_bytes(self) -> typing.Annotated[list[int], "FixedSize(2)"]:
         """
-        The same of what the first batch takes besides.
+        Bytes up and down of what the first batch takes besides.
         """
     @property
     def columns(self) -> int: ...

@@ -172,10 +172,9 @@ def test_bytes_of_a_full_batch_are_those_of_the_arithmetic():
     meter = _core.TwoPartySession.meter(0)
     halves = T.lattice_halves(meter, np.zeros(768 * 768, np.int64), (0, 12, True), (768, 768), ELL)
     queries = 4096 // 128
-    up, down = halves.batch_bytes
+    up = halves.batch_bytes  # nothing comes down
     bits = T.lattice_choice(768, 12, True, ELL)["upload_bits"]
     assert 128 * 768 * bits / 8 < up / queries < 128 * 768 * bits / 8 + 1500
-    assert down / queries == 128 * 768 * 45 / 8
     assert (halves.beginning_bytes[1] - 64) / queries == 128 * 768 * 54 / 8
 
 

@@ -45,12 +45,13 @@ inline ColumnChoice showing_noise(ColumnChoice choice) {
 }
 
 // Adds the noises of shares whose sums are twice the result, which is `expected` times
-// 2^(hidden - 1), and noise plus one.
+// 2^(hidden - 1), and noise plus one: the 3/2 that are added, and half a unit that is rounded away
+// on average.
 inline void add_noises(const ColumnChoice& shown, int hidden, std::span<const u64> one,
                        std::span<const u64> other, std::span<const u64> expected, NoiseSum& sum) {
   for (size_t i = 0; i < one.size(); ++i) {
     const u64 noise = one[i] + other[i] - (expected[i] << hidden) - 1;
-    sum.add(static_cast<double>(to_signed(noise, shown.masked_bits())));
+    sum.add(static_cast<double>(to_signed(noise, shown.share_bits())));
   }
 }
 
@@ -72,21 +73,20 @@ inline void measure_columns(const ColumnChoice& choice, const ProductBounds& bou
   std::vector<u8> p0(key_bytes(choice.set)), upload(upload_bytes(shown, n));
   key.write_key(p0);
   const crypto::Block blinding = owner.next_block();
-  Evaluator evaluator(shown, {outputs, bounds.inner}, n, blinding, p0, owner);
+  Evaluator evaluator(shown, {outputs, bounds.inner}, n, blinding, p0);
   for (i64 k = 0; k < bounds.inner; ++k) {
     key.encrypt(k, 1, shown, row, upload);
     evaluator.read_ciphertext(k, upload);
   }
-  const i64 each = answer_bytes(shown, 1, n), half = halves_bytes(shown, 1);
-  std::vector<u8> c0(outputs * each), c1(outputs * half);
+  const i64 half = halves_bytes(shown, 1);
+  std::vector<u8> c1(outputs * half);
   std::vector<u64> theirs(outputs * n), mine(n);
   const WeightRows rows{weights, 0, outputs, bounds.weight};
   HalvesMaker(shown, session_of(seed), bounds.inner, blinding).write(rows, c1);
-  evaluator.answer(rows, c0, theirs);
+  evaluator.answer(rows, theirs);
   const std::vector<u64> expected(n, static_cast<u64>(bounds.inner) * bounds.weight);
   for (i64 j = 0; j < outputs; ++j) {
-    key.decrypt(1, shown, Bytes(c0).subspan(j * each, each), Bytes(c1).subspan(j * half, half),
-                mine);
+    key.shares_of(1, shown, Bytes(c1).subspan(j * half, half), mine);
     add_noises(shown, choice.dropped, mine, std::span(theirs).subspan(j * n, n), expected, sum);
   }
 }
@@ -107,7 +107,7 @@ inline void measure_packed(const PackedChoice& choice, const ProductBounds& boun
   std::vector<u8> keys(switching_bytes(set)), upload(packed_upload_bytes(shown, shape));
   write_switching_keys(key, digest, set, keys);
   const SwitchingKeys switching(digest, set, keys);
-  std::vector<u8> answer(packed_answer_bytes(shown, shape, gap));
+  std::vector<u8> answer(packed_answer_bytes(shown));
   std::vector<u64> mine(gap * rows), theirs(gap * rows);
   const std::vector<u64> expected(gap * rows, static_cast<u64>(bounds.inner) * bounds.weight);
   for (i64 i = 0; i < messages; ++i) {

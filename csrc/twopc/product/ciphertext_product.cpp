@@ -10,10 +10,8 @@
 namespace privml::twopc {
 namespace {
 
-using lattice::WeightRows;
-
-// Of one thread: answers that leave while others are computed, and what the client works on.
-constexpr i64 kAnswersAtOnce = 192, kClientsAtOnce = 16;
+// Of one thread: halves and ciphertexts that leave while others are computed.
+constexpr i64 kHalvesAtOnce = 192, kCiphertextsAtOnce = 16;
 
 // Whether a batch needs new halves.
 bool begins(i64 batch) { return batch % lattice::kMostBatches == 0; }
@@ -22,16 +20,6 @@ bool begins(i64 batch) { return batch % lattice::kMostBatches == 0; }
 template <class Part>
 void in_parts(i64 all, i64 at_once, Part&& part) {
   for (i64 first = 0; first < all; first += at_once) part(first, std::min(at_once, all - first));
-}
-
-// Calls part(rows) for the weights of some answers at a time.
-template <class Part>
-void in_parts(const ProductHalves& halves, std::span<const u64> weights, Part&& part) {
-  const auto [outputs, inner] = halves.product.shape;
-  in_parts(outputs, kAnswersAtOnce * halves.threads, [&](i64 first, i64 count) {
-    part(lattice::WeightRows{weights.subspan(first * inner, count * inner), first, count,
-                             halves.product.largest});
-  });
 }
 
 void compute_as_client(ot::Party& party, ProductHalves& halves, i64 columns,
@@ -44,24 +32,18 @@ void compute_as_client(ot::Party& party, ProductHalves& halves, i64 columns,
   std::vector<u8> wire(lattice::key_bytes(choice.set));
   key.write_key(wire);
   party.channel.write(wire);
-  const i64 at_once = kClientsAtOnce * halves.threads;
-  in_parts(inner, at_once, [&](i64 first, i64 rows) {
+  in_parts(inner, kCiphertextsAtOnce * halves.threads, [&](i64 first, i64 rows) {
     wire.resize(rows * lattice::upload_bytes(choice, columns));
     key.encrypt(first, rows, choice, message.subspan(first * columns, rows * columns), wire,
                 halves.threads);
     party.channel.write(wire);
   });
+  party.channel.flush();
   if (begins(halves.batches)) {
     halves.c1.resize(lattice::halves_bytes(choice, outputs));
     party.channel.read(halves.c1);
   }
-  const i64 half = lattice::halves_bytes(choice, 1);
-  in_parts(outputs, at_once, [&](i64 first, i64 count) {
-    wire.resize(lattice::answer_bytes(choice, count, columns));
-    party.channel.read(wire);
-    key.decrypt(count, choice, wire, Bytes(halves.c1).subspan(first * half, count * half),
-                share.subspan(first * columns, count * columns), halves.threads);
-  });
+  key.shares_of(outputs, choice, halves.c1, share, halves.threads);
 }
 
 void write_halves(ot::Party& party, ProductHalves& halves, std::span<const u64> weights) {
@@ -69,10 +51,12 @@ void write_halves(ot::Party& party, ProductHalves& halves, std::span<const u64> 
   halves.blinding = party.prg.next_block();
   const lattice::HalvesMaker maker(product.choice, halves.digest, product.shape.inner,
                                    halves.blinding);
+  const auto [outputs, inner] = product.shape;
   std::vector<u8> wire;
-  in_parts(halves, weights, [&](const WeightRows& rows) {
-    wire.resize(lattice::halves_bytes(product.choice, rows.rows));
-    maker.write(rows, wire, halves.threads);
+  in_parts(outputs, kHalvesAtOnce * halves.threads, [&](i64 first, i64 rows) {
+    wire.resize(lattice::halves_bytes(product.choice, rows));
+    maker.write({weights.subspan(first * inner, rows * inner), first, rows, product.largest}, wire,
+                halves.threads);
     party.channel.write(wire);
     party.channel.flush();
   });
@@ -87,20 +71,14 @@ void compute_as_owner(ot::Party& party, const ProductHalves& halves, i64 columns
     throw ProtocolError("lattice: the peer's ciphertexts belong to another batch");
   std::vector<u8> wire(lattice::key_bytes(choice.set));
   party.channel.read(wire);
-  lattice::Evaluator evaluator(choice, halves.product.shape, columns, halves.blinding, wire,
-                               party.prg);
+  lattice::Evaluator evaluator(choice, halves.product.shape, columns, halves.blinding, wire);
   wire.resize(lattice::upload_bytes(choice, columns));
   for (i64 k = 0; k < halves.product.shape.inner; ++k) {
     party.channel.read(wire);
     evaluator.read_ciphertext(k, wire);
   }
-  in_parts(halves, weights, [&](const WeightRows& rows) {
-    wire.resize(lattice::answer_bytes(choice, rows.rows, columns));
-    evaluator.answer(rows, wire, share.subspan(rows.first * columns, rows.rows * columns),
-                     halves.threads);
-    party.channel.write(wire);
-    party.channel.flush();
-  });
+  evaluator.answer({weights, 0, halves.product.shape.outputs, halves.product.largest}, share,
+                   halves.threads);
 }
 
 }  // namespace
@@ -134,14 +112,12 @@ void ciphertext_product(ot::Party& party, ProductHalves& halves, i64 columns,
 void cost_ciphertext_product(ot::CostMeter& meter, const CiphertextProduct& product, i64 batch,
                              i64 columns) {
   std::array<i64, 2> from{};  // by rank, of what crosses
-  const auto [up, down] = batch_bytes(product, columns);
-  from[1 - product.owner] = up;
+  from[1 - product.owner] = batch_bytes(product, columns);
   if (begins(batch)) {
     meter.exchange(kAgreementBytes, kAgreementBytes);
     from[product.owner] = beginning_bytes(product)[1] - kAgreementBytes;
   }
   meter.exchange(from[0], from[1]);
-  meter.message(product.owner, down);
   cost_drop_last_bit(meter, product.shape.outputs * columns, product.choice.ring_bits());
 }
 
@@ -150,10 +126,9 @@ std::array<i64, 2> beginning_bytes(const CiphertextProduct& product) {
           kAgreementBytes + lattice::halves_bytes(product.choice, product.shape.outputs)};
 }
 
-std::array<i64, 2> batch_bytes(const CiphertextProduct& product, i64 columns) {
-  return {static_cast<i64>(sizeof(crypto::Block)) + lattice::key_bytes(product.choice.set) +
-              product.shape.inner * lattice::upload_bytes(product.choice, columns),
-          lattice::answer_bytes(product.choice, product.shape.outputs, columns)};
+i64 batch_bytes(const CiphertextProduct& product, i64 columns) {
+  return static_cast<i64>(sizeof(crypto::Block)) + lattice::key_bytes(product.choice.set) +
+         product.shape.inner * lattice::upload_bytes(product.choice, columns);
 }
 
 }  // namespace privml::twopc

@@ -7,18 +7,18 @@
 //                * message mod 2^ell, exact.
 // Method         first, both parties' nonces decide the public halves, and the owner sends its
 //                answers' halves c1, which serve all batches. In each batch the client encrypts its
-//                rows under a fresh key; the owner answers with masked sums; the last bit of both
-//                shares, in which noise is, is dropped exactly (last_bit.h).
+//                rows under a fresh key. The owner sends nothing back: c0 of its answers and c1
+//                times the key are shares, whose last bit, in which noise is, is dropped exactly by
+//                transfers, which make fresh shares (last_bit.h).
 // Leakage        none beyond shape, formats and label. Assumption: ring learning with errors
 //                (lattice/parameters.h), random oracles (lattice/transcript.h), correlated OT,
 //                correlation-robust hash. A result is wrong with probability below 2^-100 for each
 //                of its values (Noise::tail), or never (Noise::proved). The secrets of c1 serve one
 //                matrix of weights alone: another one is refused.
 // Cost           of a batch: a tag, the key and the used coefficients of a ciphertext per row of
-//                the message up, of choice.upload_bits each; those of an answer for each output
-//                down, of ell + 1 bits; drop_last_bit of outputs * columns numbers. The first one
-//                besides: 64 bytes of digest and nonce both ways, and c1 of an answer for each
-//                output down, beside the upload. Depth 3 (the first 4).
+//                the message up, of choice.upload_bits each; drop_last_bit of outputs * columns
+//                numbers. The first one besides: 64 bytes of digest and nonce both ways, and c1 of
+//                an answer for each output down, beside the upload. Depth 2 (the first 3).
 // Source         lattice/columns.h. With a message known ahead: Mishra et al., Delphi (USENIX
 //                Security 2020); Liu et al., MiniONN (CCS 2017).
 #pragma once
@@ -64,9 +64,9 @@ void ciphertext_product(ot::Party& party, ProductHalves& halves, i64 columns,
 void cost_ciphertext_product(ot::CostMeter& meter, const CiphertextProduct& product, i64 batch,
                              i64 columns);
 
-// Bytes up and down of the beginning, which the first batch takes besides, and of a batch, without
-// those that drop_last_bit takes.
+// Bytes up and down of the beginning, which the first batch takes besides; those up of a batch,
+// whose answers are not sent, without those that drop_last_bit takes.
 std::array<i64, 2> beginning_bytes(const CiphertextProduct& product);
-std::array<i64, 2> batch_bytes(const CiphertextProduct& product, i64 columns);
+i64 batch_bytes(const CiphertextProduct& product, i64 columns);
 
 }  // namespace privml::twopc

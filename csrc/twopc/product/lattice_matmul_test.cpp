@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "twopc/product/ciphertext_product.h"
 #include "twopc/product/dense.h"
+#include "twopc/product/last_bit.h"
 #include "twopc/testing/parties.h"
 
 namespace privml::twopc {
@@ -283,6 +284,20 @@ TEST(ProductHalves, ServeManyProductsAndCostTheirBeginningOnce) {
       }
     }
   });
+}
+
+// Once halves are there, a batch is one message and the exchange that drops the last bit.
+TEST(ProductHalves, ABatchWaitsForNoAnswer) {
+  const CiphertextProduct product = matmul_halves({{1, 12, true}}, 20, 4, 44).product;
+  const ot::CostMeter none{ot::RcotCost{"ideal", 0, 1, i64{1} << 40}};
+  std::array<ot::CostMeter, 2> batches{none, none};
+  for (const i64 i : {0, 1}) cost_ciphertext_product(batches[i], product, i, 3);
+  EXPECT_EQ(std::ranges::max(batches[0].depth), 3);
+  EXPECT_EQ(std::ranges::max(batches[1].depth), 2);
+  ot::CostMeter dropped = none;
+  cost_drop_last_bit(dropped, 4 * 3, 44);
+  EXPECT_EQ(batches[1].bytes[1], dropped.bytes[1]);  // the owner's
+  EXPECT_EQ(batches[1].bytes[0], dropped.bytes[0] + batch_bytes(product, 3));
 }
 
 TEST(ProductHalves, RefuseOtherWeights) {

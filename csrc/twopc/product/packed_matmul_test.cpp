@@ -108,7 +108,7 @@ TEST(PackedMatmul, BytesOfOneTransformerProduct) {
   ot::CostMeter noise{ot::RcotCost{"ideal", 0, 1, i64{1} << 40}};
   cost_drop_last_bit(noise, 128 * 768, 43);
   const auto total = [](const ot::CostMeter& meter) { return meter.bytes[0] + meter.bytes[1]; };
-  EXPECT_LT(total(next) - total(noise), 2'200'000);
+  EXPECT_LT(total(next) - total(noise), 1'660'000);
   EXPECT_EQ(total(first) - total(next), 128 + lattice::switching_bytes(kNarrow));
 }
 

@@ -28,11 +28,7 @@ i64 results_of(const PackedProduct& product) {
 
 // Bytes of the answers to so many outputs of one message.
 i64 answers_bytes(const PackedProduct& product, i64 outputs) {
-  const i64 gap = product.choice.gap(), rest = outputs % gap;
-  const auto each = [&](i64 count) {
-    return lattice::packed_answer_bytes(product.choice, product.shape, count);
-  };
-  return outputs / gap * each(gap) + (rest == 0 ? 0 : each(rest));
+  return ceil_div(outputs, product.choice.gap()) * lattice::packed_answer_bytes(product.choice);
 }
 
 // Whether a product needs new keys.
@@ -102,9 +98,9 @@ void compute_as_client(ot::Party& party, PackingKeys& keys, const PackedProduct&
                           messages.subspan(i * rows, rows), wire);
     party.channel.write(wire);
   }
+  wire.resize(lattice::packed_answer_bytes(choice));
   in_parts(product, [&](i64 first_message, i64 of_part) {
     in_answers(product, first_message, of_part, [&](i64 message, i64 first, i64 outputs) {
-      wire.resize(lattice::packed_answer_bytes(choice, shape, outputs));
       party.channel.read(wire);
       lattice::read_packed(*keys.key, choice, shape, wire,
                            share.subspan(message * results + first * places, outputs * places));

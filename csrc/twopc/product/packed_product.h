@@ -8,8 +8,9 @@
 //                lattice::PackedShape asks for, mod 2^ell, exact.
 // Method         once for many products, both parties' nonces decide the public halves and the
 //                client sends its key and what switches keys. For each product it encrypts its
-//                messages; the owner answers with packed, re-randomised and masked sums; the last
-//                bit of both shares, in which noise is, is dropped exactly (last_bit.h).
+//                messages; the owner packs and re-randomises sums and sends one half of each; the
+//                other half and the first one times the key are shares, whose last bit, in which
+//                noise is, is dropped exactly by transfers, which make fresh shares (last_bit.h).
 // Leakage        none beyond shapes and formats. Assumption: ciphertext_product.h and circular
 //                security (lattice/packed.h). A result is wrong with probability below 2^-100 for
 //                each of its values.
