@@ -106,6 +106,39 @@ TEST(Columns, ExactWithTheLargestEntries) {
     }
 }
 
+// Whatever the shares are. With noise of half a bit, or a little more, shares that lose nothing, or
+// the most, when they are rounded give wrong results. Less is dropped than low bits, or more.
+TEST(Columns, SharesAreRoundedRightWhileNoiseIsBelowHalfABit) {
+  std::mt19937_64 random(1);
+  for (const auto& [log_q, ring_bits] : {std::array{64, 24}, {72, 32}, {80, 55}, {80, 62}}) {
+    const ColumnChoice choice{{4096, log_q, {}}, 1, ring_bits + 1, log_q, 0};
+    const int bits = choice.share_bits(), low_bits = log_q - 64;
+    const u128 most = (u128{1} << log_q) - 1;
+    const u128 half = u128{1} << (log_q - bits - 1);
+    const auto wrong_with = [&](u128 noise) {
+      i64 wrong = 0;
+      for (int i = 0; i < 500; ++i) {
+        const u64 m = random() & low_mask(ring_bits);
+        const u128 worst = i % 2 == 0 ? half : half - 1;
+        const u128 one = i < 100 ? worst : (u128{random()} << 64 | random()) & most;
+        const u128 other = ((u128{m} << (log_q - ring_bits)) + noise - one) & most;
+        Words words(1);
+        words.high[0] = high_of(one, low_bits);
+        words.low[0] = low_of(one, low_bits);
+        u64 rounded = 0;
+        round_shares(choice, words.view(), {&rounded, 1});
+        const u64 sum = rounded + static_cast<u64>(other >> (log_q - bits));
+        wrong += (sum >> 1 & low_mask(ring_bits)) != m;
+      }
+      return wrong;
+    };
+    for (const u128 noise : {u128{0}, half - 1, 1 - half, u128{0} - half})
+      EXPECT_EQ(wrong_with(noise), 0) << log_q;
+    EXPECT_GT(wrong_with(half), 0) << log_q;
+    EXPECT_GT(wrong_with(u128{0} - half - 2), 0) << log_q;
+  }
+}
+
 // With half of the room for it results are still right.
 TEST(Columns, NoiseStaysBelowHalfOfItsBound) {
   for (const Noise noise : {Noise::tail, Noise::proved}) {

@@ -180,6 +180,20 @@ i64 wide_key_bytes(const WideSet& set) {
 
 i64 wide_switching_bytes(const WideSet& set) { return kWideDigits * wide_key_bytes(set); }
 
+void round_shares(int ring_bits, bool adds, std::span<const Torus> shares, std::span<u64> high,
+                  std::span<u8> last) {
+  expect(ring_bits >= 1 && ring_bits <= 64 && high.size() == shares.size() &&
+             last.size() == shares.size(),
+         "lattice: shares are rounded to 2 to 65 bits, as many as there are");
+  const Torus added = adds ? power_of_half(ring_bits + 1) + power_of_half(ring_bits + 2) : Torus{};
+  for (size_t i = 0; i < shares.size(); ++i) {
+    const Torus sum = shares[i] + added;
+    const u64 below = ring_bits == 64 ? sum.middle >> 63 : sum.high >> (63 - ring_bits);
+    high[i] = sum.high >> (64 - ring_bits);
+    last[i] = static_cast<u8>(below & 1);
+  }
+}
+
 WideKeyOwner::WideKeyOwner(const WideSet& set, const Digest& digest, crypto::Prg& prg)
     : set_(set),
       digest_(digest),

@@ -6,9 +6,9 @@
 //                product of a batch, both modulo 2^ring_bits. They get shares modulo 1 of x y /
 //                2^ring_bits + noise, whose noise is below 2^-(ring_bits + 2) but for
 //                choice.log2_failure: c0 of answers at the evaluator and c1 times the key at the
-//                key owner. Whoever uses the shares rounds both down to one bit more than
-//                ring_bits, after 3/2 units of that bit are added to one, and drops it exactly by
-//                transfers, which make fresh shares, so that noise reaches nobody
+//                key owner. round_shares() makes shares of 2 x y + b modulo 2^(ring_bits + 1) of
+//                them, where b is 0 or 1 as noise decides. Whoever uses these drops the last bit
+//                exactly by transfers, which make fresh shares, so that noise reaches nobody
 //                (twopc/product/last_bit.h).
 // Method         2^levels (the gap) entries of a row of x stand side by side in one slot of a
 //                polynomial, every 2^column_levels slots, so that it holds n / gap /
@@ -100,6 +100,12 @@ i64 wide_answer_bytes(const WideChoice& choice);
 // Of the key; of the keys of one level.
 i64 wide_key_bytes(const WideSet& set);
 i64 wide_switching_bytes(const WideSet& set);
+
+// This party's shares modulo 1 rounded down to ring_bits + 1 bits, the last one apart; one party
+// adds 3/2 units of that bit before. Noise is below half a unit, so that m / 2^ring_bits + noise +
+// 3/2 units lies in [2 m + 1, 2 m + 2) units, and shares rounded down add up to 2 m or 2 m + 1.
+void round_shares(int ring_bits, bool adds, std::span<const Torus> shares, std::span<u64> high,
+                  std::span<u8> last);
 
 // The key owner's side.
 class WideKeyOwner {

@@ -12,6 +12,39 @@
 namespace privml::lattice {
 namespace {
 
+// Whatever the shares are. With noise of half a bit, or a little more, shares that lose nothing, or
+// the most, when they are rounded give wrong results.
+TEST(WideProduct, SharesAreRoundedRightWhileNoiseIsBelowHalfABit) {
+  std::mt19937_64 random(1);
+  for (const int ring_bits : {1, 2, 32, 36, 62, 63, 64}) {
+    const Torus half = power_of_half(ring_bits + 2), least = power_of_half(kTorusBits);
+    const auto wrong_with = [&](Torus noise) {
+      i64 wrong = 0;
+      for (int i = 0; i < 500; ++i) {
+        const u64 m = random() & low_mask(ring_bits);
+        const Torus worst = i % 2 == 0 ? half : half - least;
+        const Torus one = i < 100 ? worst : Torus{random(), random(), random()};
+        const Torus other = torus_of(m, ring_bits) + noise - one;
+        std::array<u64, 2> high{};
+        std::array<u8, 2> last{};
+        round_shares(ring_bits, true, {&one, 1}, {&high[0], 1}, {&last[0], 1});
+        round_shares(ring_bits, false, {&other, 1}, {&high[1], 1}, {&last[1], 1});
+        const u64 sum = high[0] + high[1] + (last[0] & last[1]);
+        wrong += (sum & low_mask(ring_bits)) != m;
+      }
+      return wrong;
+    };
+    for (const Torus noise : {Torus{}, half - least, least - half, least, -least, -half})
+      EXPECT_EQ(wrong_with(noise), 0) << ring_bits;
+    EXPECT_GT(wrong_with(half), 0) << ring_bits;
+    EXPECT_GT(wrong_with(-half - least - least), 0) << ring_bits;
+  }
+  std::array<u64, 2> high{};
+  std::array<u8, 1> last{};
+  EXPECT_THROW(round_shares(32, true, std::array<Torus, 1>{}, high, last), InvalidArgument);
+  EXPECT_THROW(round_shares(65, true, {}, {}, {}), InvalidArgument);
+}
+
 enum class Values { random, smallest, alternating };
 
 struct Outcome {

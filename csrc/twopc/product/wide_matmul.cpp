@@ -301,23 +301,13 @@ int result_bits(const WideProduct& product) {
   return product.ell + (product.keeps_last_bit ? 1 : 0);
 }
 
-// The result from shares modulo 1 of the sum of all terms, m / 2^ell + noise. In units of
-// 2^-(ell + 1), of which noise is less than half, 3 / 2 more lie in [2 m + 1, 2 m + 2), so that the
-// shares rounded down add up to 2 m or 2 m + 1.
-void round_shares(ot::Party& party, const WideProduct& product,
-                  std::span<const lattice::Torus> sums, std::span<u64> out) {
-  const int ell = product.ell;
-  const lattice::Torus added =
-      party.rank == 0 ? lattice::power_of_half(ell + 1) + lattice::power_of_half(ell + 2)
-                      : lattice::Torus{};
+// The result from shares modulo 1 of the sum of all terms.
+void drop_noise(ot::Party& party, const WideProduct& product, std::span<const lattice::Torus> sums,
+                std::span<u64> out) {
   WipedVector<u64> high(sums.size());
   WipedVector<u8> last(sums.size());
-  for (size_t i = 0; i < sums.size(); ++i) {
-    const lattice::Torus v = sums[i] + added;
-    high[i] = v.high >> (64 - ell);
-    last[i] = static_cast<u8>((ell == 64 ? v.middle >> 63 : v.high >> (63 - ell)) & 1);
-  }
-  if (!product.keeps_last_bit) return drop_last_bit(party, high, last, ell, out);
+  lattice::round_shares(product.ell, party.rank == 0, sums, high, last);
+  if (!product.keeps_last_bit) return drop_last_bit(party, high, last, product.ell, out);
   for (size_t i = 0; i < out.size(); ++i) out[i] = 2 * high[i] + last[i];
 }
 
@@ -357,7 +347,7 @@ void wide_matmul(ot::Party& party, WideSession& session, const WideProduct& prod
   if (!mine.terms.empty()) read_answers(party, session, mine, sums);
   renew(session, plan);
 
-  round_shares(party, product, sums, out);
+  drop_noise(party, product, sums, out);
   if (has_x && has_y)
     add_own(product, factors, product.keeps_last_bit ? 2 : 1, result_bits(product), out);
 }
