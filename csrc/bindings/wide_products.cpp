@@ -125,7 +125,8 @@ void define_wide_products(py::module_& m) {
         "sizes"_a, "ell"_a, "keeps_last_bit"_a = false,
         "byte_price"_a = twopc::WideProduct{}.byte_price,
         "x @ y [batch, rows, columns] mod 2^ell by ciphertexts, both factors shared or known to a "
-        "party, at any width; `keeps_last_bit`: twice that, or one more, mod 2^(ell + 1).");
+        "party, at any width; `keeps_last_bit`: twice that, or one more, mod 2^(ell + 1), which "
+        "must not be opened before an exact truncation has dropped that bit.");
 }
 
 }  // namespace privml::bindings

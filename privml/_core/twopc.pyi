@@ -608,7 +608,7 @@ def wide_matmul(
     byte_price: int | None = 1000,
 ) -> numpy.ndarray:
     """
-    x @ y [batch, rows, columns] mod 2^ell by ciphertexts, both factors shared or known to a party, at any width; `keeps_last_bit`: twice that, or one more, mod 2^(ell + 1).
+    x @ y [batch, rows, columns] mod 2^ell by ciphertexts, both factors shared or known to a party, at any width; `keeps_last_bit`: twice that, or one more, mod 2^(ell + 1), which must not be opened before an exact truncation has dropped that bit.
     """
 
 def wide_plan(

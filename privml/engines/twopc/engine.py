@@ -213,7 +213,8 @@ class TwoPartyEngine(SharedEngine):
             product = (product[0] + (addend[0] << more),)
         nonnegative, bound = shift.promise
         promise = Promise(nonnegative, None if bound is None else bound << more)
-        # With e = 0 or 1, floor((2 v + e) / 2^(s + 1)) is floor(v / 2^s), and that of 2 v + e + 2^s rounds v / 2^s.
+        # With e = 0 or 1, floor((2 v + e) / 2^(s + 1)) is floor(v / 2^s), and that of 2 v + e + 2^s rounds v / 2^s. All
+        # truncations of this engine are exact and give fresh shares, so that e is gone before anything is opened.
         return self.shifted(product, bits + more, shift._replace(count=shift.count + more, promise=promise))
 
     # ---- width and scale

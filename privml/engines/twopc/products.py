@@ -64,7 +64,8 @@ def multiply(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> S
 
 def matmul_with_noise(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, noisy: bool) -> tuple[Share, int]:
     """[..., n, k] by [..., k, m] with equal leading dimensions, mod 2^out_bits, and 0; or, if it may be ``noisy`` and
-    that saves messages, twice that or one more, mod 2^(out_bits + 1), and 1. ValueError for other shapes."""
+    that saves messages, twice that or one more, mod 2^(out_bits + 1), and 1: noise decides, so that nothing of it is
+    opened before an exact truncation by one bit or more. ValueError for other shapes."""
     x, y = a.share[0], b.share[0]
     if a.owner is not None and a.owner == b.owner:
         return (ring.matmul(known(a), known(b), out_bits),), 0
