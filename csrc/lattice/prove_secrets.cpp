@@ -134,6 +134,10 @@ void wide(int upload_levels) {
     publish(answer);
     owner.add_answers(choice, shape, i, answer, mine);
   }
+  std::vector<u64> high(sums.size());
+  std::vector<u8> last(sums.size());
+  round_shares(choice.ring_bits, true, sums, high, last);
+  round_shares(choice.ring_bits, false, mine, high, last);
 }
 
 }  // namespace
