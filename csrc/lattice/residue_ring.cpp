@@ -12,7 +12,7 @@
 namespace privml::lattice {
 namespace {
 
-constexpr int kMostPrimeBits = 48;
+constexpr int kFewestPrimeBits = 20, kMostPrimeBits = 48;
 constexpr int kMostHalvings = 13;
 constexpr i64 kTile = i64{1} << 14;  // numbers, of which a cache of the second level holds four
 
@@ -77,9 +77,9 @@ ResidueRing::ResidueRing(i64 n, std::span<const u64> primes, Backend backend)
          "lattice: n must be a power of two from 16 to 8192");
   expect(!primes.empty() && std::ssize(primes) <= kMostModuli, "lattice: one to three primes");
   for (const u64 p : primes)
-    expect(std::bit_width(p) <= kMostPrimeBits && std::bit_width(p) == std::bit_width(primes[0]) &&
+    expect(std::bit_width(p) >= kFewestPrimeBits && std::bit_width(p) <= kMostPrimeBits &&
                p % (2 * static_cast<u64>(n)) == 1,
-           "lattice: primes are of one length up to 48 bits, and 1 modulo 2 n");
+           "lattice: primes have 20 to 48 bits, and are 1 modulo 2 n");
   modulus_ = product_of(primes);
   word_multipliers_.resize(kMostHalvings + 1);
   for (const u64 p : primes) {
@@ -110,7 +110,7 @@ ResidueRing::ResidueRing(i64 n, std::span<const u64> primes, Backend backend)
 ResidueRing::~ResidueRing() = default;
 ResidueRing::ResidueRing(ResidueRing&&) noexcept = default;
 
-int ResidueRing::prime_bits() const { return std::bit_width(primes_[0]); }
+int ResidueRing::prime_bits(int i) const { return std::bit_width(primes_[i]); }
 
 void ResidueRing::transform(std::span<double> a, i64 used) const {
   expect(std::ssize(a) == size() && used >= 1 && used <= n_ &&
@@ -258,7 +258,7 @@ Residues ResidueRing::uniform(crypto::Block seed) const {
   for (int i = 0; i < moduli(); ++i)
     // Public numbers: how many are drawn again is no secret.
     for (i64 done = 0; done < n_;) {
-      prg.fill_ring(std::span(random).first(n_ - done), prime_bits());
+      prg.fill_ring(std::span(random).first(n_ - done), prime_bits(i));
       for (const u64 x : std::span(random).first(n_ - done))
         if (x < primes_[i]) out[i * n_ + done++] = centred(x, primes_[i]);
     }
@@ -293,7 +293,9 @@ TorusVector ResidueRing::to_torus(const Residues& a) const {
 }
 
 void ResidueRing::digits(const Residues& a, int bits, Residues& first, Residues& second) const {
-  expect(bits >= 1 && bits <= 46 && bits < prime_bits(), "lattice: digits are shorter than primes");
+  for (int i = 0; i < moduli(); ++i)
+    expect(bits >= 1 && bits <= 46 && bits < prime_bits(i),
+           "lattice: digits are shorter than primes");
   std::vector<ResidueMultipliers> by = torus_multipliers_;
   for (int i = 0; i < moduli(); ++i)
     by[i].digit = multiplier((u64{1} << bits) % primes_[i], primes_[i]);
@@ -305,28 +307,34 @@ void ResidueRing::digits(const Residues& a, int bits, Residues& first, Residues&
   }
 }
 
-i64 ResidueRing::bytes() const { return moduli() * packed_bytes(n_, prime_bits()); }
+i64 ResidueRing::bytes() const {
+  i64 sum = 0;
+  for (int i = 0; i < moduli(); ++i) sum += packed_bytes(n_, prime_bits(i));
+  return sum;
+}
 
 void ResidueRing::write(const Residues& a, MutableBytes out) const {
   expect(std::ssize(out) == bytes(), "lattice: wrong buffer");
-  const i64 each = packed_bytes(n_, prime_bits());
   WipedVector<u64> numbers(n_);
   for (int i = 0; i < moduli(); ++i) {
+    const i64 each = packed_bytes(n_, prime_bits(i));
     for (i64 j = 0; j < n_; ++j) {
       const i64 x = static_cast<i64>(a[i * n_ + j]);
       numbers[j] = static_cast<u64>(x + (x >> 63 & static_cast<i64>(primes_[i])));
     }
-    write_numbers(numbers, prime_bits(), out.subspan(i * each, each));
+    write_numbers(numbers, prime_bits(i), out.first(each));
+    out = out.subspan(each);
   }
 }
 
 Residues ResidueRing::read(Bytes in) const {
   if (std::ssize(in) != bytes()) throw ProtocolError("lattice: a message has the wrong length");
-  const i64 each = packed_bytes(n_, prime_bits());
   Residues out(size());
   std::vector<u64> numbers(n_);
   for (int i = 0; i < moduli(); ++i) {
-    read_numbers(in.subspan(i * each, each), prime_bits(), numbers);
+    const i64 each = packed_bytes(n_, prime_bits(i));
+    read_numbers(in.first(each), prime_bits(i), numbers);
+    in = in.subspan(each);
     for (i64 j = 0; j < n_; ++j) {
       if (numbers[j] >= primes_[i])
         throw ProtocolError("lattice: a residue is not below its prime");

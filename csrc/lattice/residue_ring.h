@@ -36,9 +36,8 @@ struct ResidueKernels;
 
 class ResidueRing {
  public:
-  // n is a power of two, 16 to 8192; primes are distinct, below 2^48, of one length in bits, and 1
-  // modulo 2 n. Throws InvalidArgument on other values, and if this processor does not support
-  // the backend.
+  // n is a power of two, 16 to 8192; primes are distinct, of 20 to 48 bits, and 1 modulo 2 n. Throws
+  // InvalidArgument on other values, and if this processor does not support the backend.
   ResidueRing(i64 n, std::span<const u64> primes, Backend backend = best_backend());
   ~ResidueRing();
   ResidueRing(ResidueRing&&) noexcept;
@@ -46,7 +45,7 @@ class ResidueRing {
   i64 n() const { return n_; }
   int moduli() const { return static_cast<int>(primes_.size()); }
   i64 size() const { return n_ * moduli(); }  // of Residues
-  int prime_bits() const;
+  int prime_bits(int i) const;
 
   // In place; of the first `used` coefficients, a power of two, where the others are zero.
   void transform(std::span<double> a, i64 used) const;
@@ -84,10 +83,10 @@ class ResidueRing {
   TorusVector to_torus(const Residues& a) const;
   // a / q is first / 2^bits + second / 2^(2 bits) + rest modulo 1. The rest is 2^(-2 bits) at most,
   // digits are 1.05 times 2^(bits - 1) at most; each stands as one polynomial's coefficients for
-  // each prime. bits is 46 at most.
+  // each prime. bits is 46 at most, and less than the primes have.
   void digits(const Residues& a, int bits, Residues& first, Residues& second) const;
 
-  // Residues on the wire: of each prime n numbers of prime_bits().
+  // Residues on the wire: of each prime n numbers of as many bits as it has.
   i64 bytes() const;
   void write(const Residues& a, MutableBytes out) const;
   // Throws ProtocolError unless write() could have written `in`.

@@ -288,13 +288,29 @@ TEST(ResidueRing, WireHoldsResiduesBelowTheirPrimesAlone) {
 }
 
 TEST(ResidueRing, RefusesPrimesThatDoNotFit) {
-  const std::array<u64, 2> lengths{kWideSets[0].primes[0], kWideSets[1].primes[0]};
-  EXPECT_THROW(ResidueRing(4096, lengths), InvalidArgument);
+  const std::array<u64, 1> small{786433}, large{562949953216513};  // of 20 and 49 bits
+  EXPECT_NO_THROW(ResidueRing(4096, small));
+  EXPECT_THROW(ResidueRing(4096, large), InvalidArgument);
   const std::array<u64, 1> prime{kWideSets[0].primes[0]};
   EXPECT_THROW(ResidueRing(4095, prime), InvalidArgument);
   const std::array<u64, 1> other{1099511480323};
   EXPECT_THROW(ResidueRing(4096, other), InvalidArgument);
   EXPECT_THROW(ResidueRing(4096, std::span<const u64>{}), InvalidArgument);
+}
+
+TEST(ResidueRing, PrimesOfOtherLengthsComeBackFromTheWireAndTheTorus) {
+  const std::array<u64, 3> primes{137438822401, 33538049, 33349633};
+  for (const Backend backend : backends()) {
+    const ResidueRing ring(4096, primes, backend);
+    const Residues a = ring.uniform({3, 4});
+    std::vector<u8> wire(ring.bytes());
+    EXPECT_EQ(std::ssize(wire), 4096 * (37 + 25 + 25) / 8);
+    ring.write(a, wire);
+    EXPECT_EQ(ring.read(wire), a);
+    const Residues back = ring.of_torus(ring.to_torus(a));
+    for (i64 i = 0; i < ring.size(); ++i)
+      ASSERT_EQ(modulo(back[i], primes[i / 4096]), modulo(a[i], primes[i / 4096])) << i;
+  }
 }
 
 }  // namespace

@@ -119,18 +119,8 @@ void in_places(const WideShape& shape, i64 answer, Place&& place) {
   }
 }
 
-Small negated(Small small) {
-  for (signed char& x : small) x = static_cast<signed char>(-x);
-  return small;
-}
-
 void add(const Residues& a, Residues& out) {
   for (size_t i = 0; i < out.size(); ++i) out[i] += a[i];
-}
-
-Residues transformed(const ResidueRing& ring, Residues a) {
-  ring.transform(a, ring.n());
-  return a;
 }
 
 void expect_fits(const WideChoice& choice, const WideShape& shape) {
@@ -198,27 +188,16 @@ WideKeyOwner::WideKeyOwner(const WideSet& set, const Digest& digest, crypto::Prg
     : set_(set),
       digest_(digest),
       prg_(prg),
-      ring_(set.ring.n, set.used()),
-      small_(sample_secret(prg, set.ring.n, most_secret_weight(set.ring.n))),
-      secret_(transformed(ring_, ring_.of_small(small_))),
-      negative_(transformed(ring_, ring_.of_small(negated(small_)))) {}
-
-// e - a s, not transformed.
-Residues WideKeyOwner::encryption_of_zero(crypto::Block seed) {
-  Residues out = ring_.product(transformed(ring_, ring_.uniform(seed)), negative_);
-  ring_.restore(out);
-  Small error(ring_.n());
-  sample_error(prg_, error);
-  ring_.add_small(error, out);
-  return out;
-}
+      key_(set, prg) {}
 
 void WideKeyOwner::write_key(MutableBytes out) {
-  ring_.write(encryption_of_zero(public_seed(digest_, PublicPart::key, 0)), out);
+  const Residues p0 = key_.encryption(public_seed(digest_, PublicPart::key, 0), prg_);
+  key_.ring.write(p0, out);
 }
 
 void WideKeyOwner::write_switching(int level, MutableBytes out) {
-  const i64 n = ring_.n(), each = ring_.bytes();
+  const ResidueRing& ring = key_.ring;
+  const i64 n = ring.n(), each = ring.bytes();
   expect(std::ssize(out) == kWideDigits * each, "lattice: wrong buffer");
   for (int digit = 0; digit < kWideDigits; ++digit) {
     // The key's image in units of the digit.
@@ -226,7 +205,7 @@ void WideKeyOwner::write_switching(int level, MutableBytes out) {
     TorusVector image(n);
     for (i64 i = 0; i < n; ++i) {
       const i64 at = i * power_of(n, level) & (2 * n - 1);
-      const i64 value = at >= n ? -small_[i] : small_[i];
+      const i64 value = at >= n ? -key_.small[i] : key_.small[i];
       const u64 positive = u64{0} - static_cast<u64>(value > 0);
       const u64 negative = u64{0} - static_cast<u64>(value < 0);
       const Torus below = -unit;
@@ -234,11 +213,11 @@ void WideKeyOwner::write_switching(int level, MutableBytes out) {
                              (unit.middle & positive) | (below.middle & negative),
                              (unit.low & positive) | (below.low & negative)};
     }
-    Residues key = encryption_of_zero(
-        public_seed(digest_, PublicPart::switching, switching_index(level, digit)));
-    add(ring_.of_torus(image), key);
-    ring_.reduce(key);
-    ring_.write(key, out.subspan(digit * each, each));
+    const u64 index = switching_index(level, digit);
+    Residues key = key_.encryption(public_seed(digest_, PublicPart::switching, index), prg_);
+    add(ring.of_torus(image), key);
+    ring.reduce(key);
+    ring.write(key, out.subspan(digit * each, each));
   }
 }
 
@@ -252,8 +231,8 @@ void WideKeyOwner::write_upload(const WideChoice& choice, const WideShape& shape
   const int message_bits = choice.ring_bits + shape.upload_levels;
   i64 written = 0;
   in_polynomials(shape, [&](i64 index, i64 product, i64 part, i64 block) {
-    const TorusVector c0 =
-        ring_.to_torus(encryption_of_zero(public_seed(digest_, PublicPart::upload, first + index)));
+    const crypto::Block seed = public_seed(digest_, PublicPart::upload, first + index);
+    const TorusVector c0 = key_.ring.to_torus(key_.encryption(seed, prg_));
     const i64 slots = shape.slots_of(part), width = shape.width_of(block);
     TorusVector sent(slots * width);
     for (i64 i = 0; i < slots; ++i) {
@@ -281,12 +260,10 @@ void WideKeyOwner::add_answers(const WideChoice& choice, const WideShape& shape,
   expect(first >= 0 && first + count <= shape.answers() &&
              std::ssize(sums) == shape.batch * shape.rows * shape.columns,
          "lattice: the answers do not match the shape");
-  TorusVector half(ring_.n());
+  TorusVector half(key_.ring.n());
   for (i64 i = 0; i < count; ++i) {
     read_torus(answers.subspan(i * each, each), choice.answer_bits, half);
-    Residues c1 = ring_.product(transformed(ring_, ring_.of_torus(half)), secret_);
-    ring_.restore(c1);
-    const TorusVector share = ring_.to_torus(c1);
+    const TorusVector share = key_.times_secret(half);
     in_places(shape, first + i,
               [&](i64 at, i64 output) { sums[output] = sums[output] + share[at]; });
   }
@@ -296,8 +273,8 @@ WideKeys::WideKeys(const WideSet& set, const Digest& digest, Bytes key)
     : set_(set),
       digest_(digest),
       ring_(set.ring.n, set.used()),
-      p0_(transformed(ring_, ring_.read(key))),
-      p1_(transformed(ring_, ring_.uniform(public_seed(digest, PublicPart::key, 0)))),
+      key_{transformed(ring_, ring_.read(key)),
+           transformed(ring_, ring_.uniform(public_seed(digest, PublicPart::key, 0)))},
       levels_(kMostWideLevels) {}
 
 void WideKeys::add_level(int level, Bytes keys) {
@@ -517,11 +494,7 @@ void WideEvaluator::answer(i64 first, const WideFactor& y, MutableBytes out,
              std::ssize(sums) == shape_.batch * shape_.rows * shape_.columns,
          "lattice: the answers' shapes do not fit");
   std::vector<Blinding> blindings;
-  for (i64 i = 0; i < count; ++i) {
-    Blinding& next = blindings.emplace_back(Small(shape_.n), Small(shape_.n));
-    sample_ternary(prg_, next.u);
-    sample_error(prg_, next.error);
-  }
+  for (i64 i = 0; i < count; ++i) blindings.emplace_back(prg_, shape_.n);
   in_parallel(count, 1, threads_, [&](i64 from, i64 number) {
     for (i64 i = from; i < from + number; ++i)
       answer_one(first + i, y, blindings[i], out.subspan(i * each, each), sums);
@@ -534,18 +507,12 @@ void WideEvaluator::answer_one(i64 number, const WideFactor& y, const Blinding& 
                                MutableBytes out, std::span<Torus> sums) const {
   const ResidueRing& ring = keys_.ring();
   Sums made{number, shape_.sums(number), 0, {}, {}, {}};
-  auto [c0, c1] = pack(0, 1, y, made);
-  const Residues u = transformed(ring, ring.of_small(blinding.u));
-  const Residues *const by[] = {&u}, *const p0[] = {&keys_.p0()}, *const p1[] = {&keys_.p1()};
-  ring.add_products(p0, by, false, c0);
-  ring.add_products(p1, by, false, c1);
-  ring.restore(c0);
-  ring.restore(c1);
-  ring.add_small(blinding.error, c1);
-  TorusVector half = ring.to_torus(c1);
+  Ciphertext answer = pack(0, 1, y, made);
+  blind(ring, keys_.key(), blinding, answer);
+  TorusVector half = ring.to_torus(answer.c1);
   for (Torus& x : half) x = rounded(x, choice_.answer_bits);
   write_torus(half, choice_.answer_bits, out);
-  const TorusVector share = ring.to_torus(c0);
+  const TorusVector share = ring.to_torus(answer.c0);
   in_places(shape_, number, [&](i64 at, i64 output) { sums[output] = sums[output] + share[at]; });
 }
 

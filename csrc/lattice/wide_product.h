@@ -45,8 +45,7 @@
 
 #include "base/matrix_batch.h"
 #include "lattice/packed.h"
-#include "lattice/residue_ring.h"
-#include "lattice/wide_parameters.h"
+#include "lattice/residue_key.h"
 
 namespace privml::lattice {
 
@@ -124,14 +123,10 @@ class WideKeyOwner {
                    std::span<Torus> sums) const;
 
  private:
-  Residues encryption_of_zero(crypto::Block seed);
-
   WideSet set_;
   Digest digest_;
   crypto::Prg& prg_;
-  ResidueRing ring_;
-  Small small_;
-  Residues secret_, negative_;
+  ResidueKey key_;
 };
 
 // What the evaluator keeps of a key.
@@ -143,8 +138,7 @@ class WideKeys {
 
   const ResidueRing& ring() const { return ring_; }
   const Digest& digest() const { return digest_; }
-  const Residues& p0() const { return p0_; }
-  const Residues& p1() const { return p1_; }
+  const ResiduePair& key() const { return key_; }
   const SwitchingLevels& kept() const { return kept_; }
 
   using Ciphertext = ResiduePair;
@@ -161,7 +155,7 @@ class WideKeys {
   WideSet set_;
   Digest digest_;
   ResidueRing ring_;
-  Residues p0_, p1_;
+  ResiduePair key_;
   SwitchingLevels kept_{};
   std::vector<Level> levels_;
 };
@@ -190,9 +184,6 @@ class WideEvaluator {
 
  private:
   using Ciphertext = WideKeys::Ciphertext;
-  struct Blinding {
-    Small u, error;
-  };
   void answer_one(i64 number, const WideFactor& y, const Blinding& blinding, MutableBytes out,
                   std::span<Torus> sums) const;
   // Of an answer: those of its sums that are made together, from number `first` on, and what they

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "twopc/product/modular_product.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/divisor.h"
+#include "base/error.h"
+#include "base/pack.h"
+#include "twopc/select/bit_products.h"
+
+namespace privml::twopc {
+namespace {
+
+// Numbers modulo a prime below 2^48, in a time that does not depend on them.
+class Modulus {
+ public:
+  explicit Modulus(u64 prime) : divisor_(prime) {}
+  // Of a pad: after its first half 16 bits at a time, which the remainder leaves room for.
+  u64 of(crypto::Block pad) const {
+    u64 out = divisor_.divide(pad.hi).remainder;
+    for (int shift = 48; shift >= 0; shift -= 16)
+      out = divisor_.divide(out << 16 | (pad.lo >> shift & low_mask(16))).remainder;
+    return out;
+  }
+  u64 sum(u64 a, u64 b) const {
+    const u64 s = a + b, below = u64{0} - static_cast<u64>(s < prime());
+    return s - (prime() & ~below);
+  }
+  u64 difference(u64 a, u64 b) const { return sum(a, prime() - b); }
+  // a, or -a if `flip` is all ones.
+  u64 flipped(u64 a, u64 flip) const { return (a & ~flip) | (difference(0, a) & flip); }
+  u64 prime() const { return divisor_.divisor(); }
+
+ private:
+  PublicDivisor divisor_;
+};
+
+constexpr i64 kPads = 512;  // at once
+
+void send_products(ot::Party& party, std::span<const u8> bits, const Modulus& modulus,
+                   std::span<u64> kept) {
+  const i64 count = std::ssize(bits);
+  const crypto::Block delta = party.sender.delta();
+  WipedVector<crypto::Block> q(count), keys(2 * kPads), pads(2 * kPads);
+  ot::draw_as_sender(party, q.data(), count);
+  WipedVector<u64> messages(count);
+  for (i64 begin = 0; begin < count; begin += kPads) {
+    const i64 n = std::min(kPads, count - begin);
+    for (i64 i = 0; i < n; ++i) {
+      keys[i] = q[begin + i];
+      keys[n + i] = q[begin + i] ^ delta;
+    }
+    party.hash.hash(keys.data(), pads.data(), 2 * n);
+    for (i64 i = 0; i < n; ++i) {
+      kept[begin + i] = modulus.of(pads[i]);
+      const u64 other = modulus.of(pads[n + i]);
+      messages[begin + i] =
+          modulus.sum(modulus.difference(other, kept[begin + i]), bits[begin + i]);
+    }
+  }
+  const int width = std::bit_width(modulus.prime());
+  std::vector<u8> wire(packed_bytes(count, width));
+  pack(messages.data(), count, width, wire.data());
+  party.channel.write(wire);
+}
+
+}  // namespace
+
+void write_modular_product(ot::Party& party, std::span<const u8> bits, u64 prime,
+                           ModularProduct& state) {
+  expect(prime >= 3 && prime < u64{1} << 48, "modular product: primes are below 2^48");
+  const Halves part = halves(party.rank, std::ssize(bits));
+  state.prime = prime;
+  state.own.assign(bits.begin(), bits.end());
+  state.t.resize(part.receive_count);
+  ot::draw_as_receiver(party, state.t.data(), part.receive_count);
+  state.choices.resize(part.receive_count);
+  state.differences.resize(part.receive_count);
+  for (i64 i = 0; i < part.receive_count; ++i) {
+    state.choices[i] = crypto::low_bit(state.t[i]);
+    state.differences[i] = bits[part.receive_begin + i] ^ state.choices[i];
+  }
+  write_bits(party, state.differences);
+  state.kept.resize(part.send_count);
+  send_products(party, bits.subspan(part.send_begin, part.send_count), Modulus(prime), state.kept);
+}
+
+// The sender has kept r of r + c x_s, of which the chooser has the negative.
+void read_modular_product(ot::Party& party, ModularProduct& state, std::span<u64> out) {
+  const Halves part = halves(party.rank, std::ssize(state.own));
+  expect(out.size() == state.own.size(), "modular product: lengths differ");
+  const Modulus modulus(state.prime);
+  std::vector<u8> theirs(part.send_count, 0);
+  read_bits_xor(party, theirs);
+  const int width = std::bit_width(state.prime);
+  std::vector<u8> wire(packed_bytes(part.receive_count, width));
+  party.channel.read(wire);
+  WipedVector<u64> messages(part.receive_count);
+  unpack(wire.data(), part.receive_count, width, messages.data());
+  WipedVector<crypto::Block> pads(part.receive_count);
+  party.hash.hash(state.t.data(), pads.data(), part.receive_count);
+  u64 largest = 0;
+  for (i64 i = 0; i < part.receive_count; ++i) {
+    largest = std::max(largest, messages[i]);
+    const u64 chosen = messages[i] & (u64{0} - state.choices[i]);
+    const u64 share = modulus.difference(chosen, modulus.of(pads[i]));
+    out[part.receive_begin + i] = modulus.flipped(share, u64{0} - state.differences[i]);
+  }
+  if (largest >= state.prime)
+    throw ProtocolError("modular product: a message is not below its prime");
+  for (i64 i = 0; i < part.send_count; ++i) {
+    const u64 flip = u64{0} - theirs[i];
+    out[part.send_begin + i] = modulus.sum(modulus.flipped(state.kept[i], flip),
+                                           state.own[part.send_begin + i] & flip);
+  }
+}
+
+Flight modular_product_flight(i64 n, u64 prime) {
+  const i64 half = first_half(n), rest = n - half;
+  const int width = std::bit_width(prime);
+  return {packed_bytes(rest, 1) + packed_bytes(half, width),
+          packed_bytes(half, 1) + packed_bytes(rest, width)};
+}
+
+}  // namespace privml::twopc
