@@ -27,9 +27,7 @@ struct SlotSet {
 // The smallest modulus first; primes are the largest of their bits that are 1 modulo 2 n.
 inline constexpr std::array<SlotSet, 2> kSlotSets{
     {{{4096, 87, {164.4, 132.0}}, {137438822401, 137438814209}, {33538049, 33349633}},
-     {{8192, 107, {287.4, 254.0}},
-      {140737488273409, 140737488125953},
-      {1073692673, 1073643521}}}};
+     {{8192, 107, {287.4, 254.0}}, {140737488273409, 140737488125953}, {1073692673, 1073643521}}}};
 
 // With messages modulo one of the set's primes.
 WideChoice choose_slots(const SlotSet& set, int prime);

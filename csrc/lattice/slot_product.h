@@ -9,22 +9,22 @@
 //                2 c_j + b_j, where b_j is 0 or 1 as noise decides. Whoever uses these drops the
 //                last bit exactly (twopc/product/slot_product.h), so that noise reaches nobody.
 // Method         t is 1 modulo 2 n, so that a polynomial modulo t is given by its values at n
-//                roots, which multiply place by place. The modulus q of ciphertexts is t times other
-//                primes, and a message stands at q / t: it is zero modulo the others, so that its
-//                values need no transform. The evaluator multiplies by a polynomial of numbers
+//                roots, which multiply place by place. The modulus q of ciphertexts is t times
+//                other primes, and a message stands at q / t: it is zero modulo the others, so that
+//                its values need no transform. The evaluator multiplies by a polynomial of numbers
 //                below t / 2. It keeps c0 as its share, and the key owner c1 s. In units of
-//                1 / (2 t) the sum of both and 3/2 lies between 2 c_j + 1 and 2 c_j + 2, and that of
-//                the shares rounded down is at most one less.
+//                1 / (2 t) the sum of both and 3/2 lies between 2 c_j + 1 and 2 c_j + 2, and that
+//                of the shares rounded down is at most one less.
 // Leakage        nothing beyond n and the number of products. To the evaluator uploads and the key
-//                are samples of ring learning with errors; to the key owner U p1 + e' hides c1, with
-//                U and e' fresh for each answer, and nothing else is sent.
+//                are samples of ring learning with errors; to the key owner U p1 + e' hides c1,
+//                with U and e' fresh for each answer, and nothing else is sent.
 // Assumption     slot_parameters.h; transcript.h.
 // Cost           slot_key_bytes() up once; for each n products slot_upload_bytes() up and
 //                slot_answer_bytes() down.
 // Source         Smart, Vercauteren, Fully homomorphic SIMD operations (Designs, Codes and
-//                Cryptography 2014), for values at roots; Fan, Vercauteren, Somewhat practical fully
-//                homomorphic encryption (eprint 2012/144), for messages at q / t; shares of the
-//                phase as in wide_product.h.
+//                Cryptography 2014), for values at roots; Fan, Vercauteren, Somewhat practical
+//                fully homomorphic encryption (eprint 2012/144), for messages at q / t; shares of
+//                the phase as in wide_product.h.
 #pragma once
 
 #include "lattice/residue_key.h"

@@ -61,9 +61,12 @@ TEST(SlotProduct, ExactForNumbersOfEveryKindWithEveryPrime) {
       Session session(choice);
       const u64 p = set.messages[prime];
       const i64 n = set.ring.n;
-      const std::vector<std::vector<u64>> kinds{
-          numbers(n, p, 1), numbers(n, p, 2), std::vector<u64>(n, p - 1), std::vector<u64>(n, p / 2),
-          std::vector<u64>(n, p / 2 + 1), numbers(5, p, 3)};
+      const std::vector<std::vector<u64>> kinds{numbers(n, p, 1),
+                                                numbers(n, p, 2),
+                                                std::vector<u64>(n, p - 1),
+                                                std::vector<u64>(n, p / 2),
+                                                std::vector<u64>(n, p / 2 + 1),
+                                                numbers(5, p, 3)};
       i64 number = 0;
       for (const auto& x : kinds)
         for (const auto& y : kinds) {

@@ -33,6 +33,8 @@ struct CostMeter {
   RcotCost rcot;
   double correlation_bits;                // as Party::correlation_bits
   i64 chunk_factor = 1;                   // as Party::chunk_factor
+  bool ciphertexts = false;               // as Party::ciphertexts
+  unsigned slot_keys = 0;                 // what Party::slot_keys has, a bit each
   std::array<i64, 2> bytes{};             // sent by party 0 / 1, preprocessing included
   std::array<i64, 2> preprocess_bytes{};  // of these, for correlations
   std::array<i64, 2> preprocess_depth{};  // of depth below, what reserve() added
@@ -75,6 +77,7 @@ std::array<i64, 2> count_correlations(const Planner& planner, ProtocolCost&& pro
   CostMeter meter{RcotCost{"ideal", 0, 1, kOneExtension}};
   meter.correlation_bits = planner.correlation_bits;
   meter.chunk_factor = planner.chunk_factor;
+  meter.ciphertexts = planner.ciphertexts;
   protocol_cost(meter);
   return meter.cots;
 }

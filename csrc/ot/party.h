@@ -4,11 +4,16 @@
 #pragma once
 
 #include <array>
+#include <memory>
 
 #include "crypto/hash.h"
 #include "crypto/prg.h"
 #include "net/channel.h"
 #include "ot/pool.h"
+
+namespace privml::twopc {
+struct SlotKeys;  // twopc/product/slot_keys.h
+}
 
 namespace privml::ot {
 
@@ -49,6 +54,10 @@ struct Party {
   Refill* refill = nullptr;  // makes the pools' correlations if there is one (refill.h)
   // Chunks are so many times as long: fewer messages, more memory. Both parties alike.
   i64 chunk_factor = 1;
+  // Whether protocols may make products by lattice ciphertexts where these cost less, both parties
+  // alike; and the keys that serve the calls of a session, once one has made them.
+  bool ciphertexts = false;
+  std::shared_ptr<twopc::SlotKeys> slot_keys = {};
 };
 
 // Makes `as_sender` and `as_receiver` correlations available (this party's roles), both directions

@@ -4,37 +4,13 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/divisor.h"
 #include "base/error.h"
 #include "base/pack.h"
+#include "twopc/product/modulus.h"
 #include "twopc/select/bit_products.h"
 
 namespace privml::twopc {
 namespace {
-
-// Numbers modulo a prime below 2^48, in a time that does not depend on them.
-class Modulus {
- public:
-  explicit Modulus(u64 prime) : divisor_(prime) {}
-  // Of a pad: after its first half 16 bits at a time, which the remainder leaves room for.
-  u64 of(crypto::Block pad) const {
-    u64 out = divisor_.divide(pad.hi).remainder;
-    for (int shift = 48; shift >= 0; shift -= 16)
-      out = divisor_.divide(out << 16 | (pad.lo >> shift & low_mask(16))).remainder;
-    return out;
-  }
-  u64 sum(u64 a, u64 b) const {
-    const u64 s = a + b, below = u64{0} - static_cast<u64>(s < prime());
-    return s - (prime() & ~below);
-  }
-  u64 difference(u64 a, u64 b) const { return sum(a, prime() - b); }
-  // a, or -a if `flip` is all ones.
-  u64 flipped(u64 a, u64 flip) const { return (a & ~flip) | (difference(0, a) & flip); }
-  u64 prime() const { return divisor_.divisor(); }
-
- private:
-  PublicDivisor divisor_;
-};
 
 constexpr i64 kPads = 512;  // at once
 
@@ -53,13 +29,13 @@ void send_products(ot::Party& party, std::span<const u8> bits, const Modulus& mo
     }
     party.hash.hash(keys.data(), pads.data(), 2 * n);
     for (i64 i = 0; i < n; ++i) {
-      kept[begin + i] = modulus.of(pads[i]);
-      const u64 other = modulus.of(pads[n + i]);
+      kept[begin + i] = modulus.of(pads[i].hi, pads[i].lo);
+      const u64 other = modulus.of(pads[n + i].hi, pads[n + i].lo);
       messages[begin + i] =
           modulus.sum(modulus.difference(other, kept[begin + i]), bits[begin + i]);
     }
   }
-  const int width = std::bit_width(modulus.prime());
+  const int width = std::bit_width(modulus.value());
   std::vector<u8> wire(packed_bytes(count, width));
   pack(messages.data(), count, width, wire.data());
   party.channel.write(wire);
@@ -69,7 +45,7 @@ void send_products(ot::Party& party, std::span<const u8> bits, const Modulus& mo
 
 void write_modular_product(ot::Party& party, std::span<const u8> bits, u64 prime,
                            ModularProduct& state) {
-  expect(prime >= 3 && prime < u64{1} << 48, "modular product: primes are below 2^48");
+  const Modulus modulus(prime);
   const Halves part = halves(party.rank, std::ssize(bits));
   state.prime = prime;
   state.own.assign(bits.begin(), bits.end());
@@ -83,7 +59,7 @@ void write_modular_product(ot::Party& party, std::span<const u8> bits, u64 prime
   }
   write_bits(party, state.differences);
   state.kept.resize(part.send_count);
-  send_products(party, bits.subspan(part.send_begin, part.send_count), Modulus(prime), state.kept);
+  send_products(party, bits.subspan(part.send_begin, part.send_count), modulus, state.kept);
 }
 
 // The sender has kept r of r + c x_s, of which the chooser has the negative.
@@ -104,15 +80,15 @@ void read_modular_product(ot::Party& party, ModularProduct& state, std::span<u64
   for (i64 i = 0; i < part.receive_count; ++i) {
     largest = std::max(largest, messages[i]);
     const u64 chosen = messages[i] & (u64{0} - state.choices[i]);
-    const u64 share = modulus.difference(chosen, modulus.of(pads[i]));
+    const u64 share = modulus.difference(chosen, modulus.of(pads[i].hi, pads[i].lo));
     out[part.receive_begin + i] = modulus.flipped(share, u64{0} - state.differences[i]);
   }
   if (largest >= state.prime)
     throw ProtocolError("modular product: a message is not below its prime");
   for (i64 i = 0; i < part.send_count; ++i) {
     const u64 flip = u64{0} - theirs[i];
-    out[part.send_begin + i] = modulus.sum(modulus.flipped(state.kept[i], flip),
-                                           state.own[part.send_begin + i] & flip);
+    out[part.send_begin + i] =
+        modulus.sum(modulus.flipped(state.kept[i], flip), state.own[part.send_begin + i] & flip);
   }
 }
 

@@ -2,11 +2,13 @@
 // Products of a bit known to party 0 with a bit known to party 1, as shares modulo a prime.
 //
 // Functionality  x0, x1 bits; additive shares of x0 x1 modulo p < 2^48, each below p.
-// Method         private_product.h with messages modulo p, whose pads are numbers of 128 bits modulo
+// Method         private_product.h with messages modulo p, whose pads are numbers of 128 bits
+// modulo
 //                p, within 2^-80 of uniform.
 // Leakage        none beyond length and the prime. Assumption: correlated OT, correlation-robust
 //                hash.
-// Cost           one correlation, and a bit and bitlength(p) bits a product; one exchange, which can
+// Cost           one correlation, and a bit and bitlength(p) bits a product; one exchange, which
+// can
 //                be shared.
 // Source         private_product.h.
 #pragma once
