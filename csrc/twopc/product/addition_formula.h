@@ -13,12 +13,18 @@
 // Domain         the party that tabulates cannot tell x = u + b from u + b - 2^bits: either F has
 //                the period 2^bits, or x < 2^bits - 2^place_bits is the caller's promise and u of
 //                the last 2^place_bits words stands for u - 2^bits.
+//                If `by_ciphertexts`, the products are those of slot_product.h, with the table's
+//                words at the first one as they are, and not their shares in the ring: the wrap of
+//                both words is that one of them is in the upper half, and what the second one's
+//                adds is a correlated transfer of its factor by that bit.
 // Accuracy       f_i(u) and g_i(b) are rounded, so the result may depend on the shares by what the
 //                roundings amount to; dropped bits add at most dropped_error() units.
 // Leakage        none beyond length and widths. Assumption: correlated OT, correlation-robust hash.
 // Cost           per instance m correlations and 2^m value_bits bits for each group of terms that
 //                fit 64 bits; the wrap of each term (signed_wrap.h); one correlation and up to
-//                ring_bits - dropped bits per bit of each factor. Depth 4.
+//                ring_bits - dropped bits per bit of each factor. Depth 4. By ciphertexts
+//                slot_product.h and one correlation with ring_bits - value_bits bits in place of
+//                the wrap and the factor's bits.
 // Source         the form of functions of Guo et al., "Real-number functions", section 2.2, with a
 //                table of high digits in place of their three values of MW.
 #pragma once
@@ -52,14 +58,19 @@ struct AdditionFormula {
   int ring_bits = 64;        // up to 128
   int dropped = 0;           // ring_bits - dropped <= 64
   std::vector<AdditionTerm> terms = {};
+  // For one term of values that are not negative, whose c + g or c - g is not negative either.
+  bool by_ciphertexts = false;
   int table_bits() const { return bits - place_bits; }
 };
 
-// Throws InvalidArgument on other widths, tables of more than 8 bits or lengths that differ.
+// Throws InvalidArgument on other widths, tables of more than 8 bits, lengths that differ, or
+// numbers that no ciphertexts hold.
 void addition_formula(ot::Party& party, const AdditionFormula& formula, std::span<const u64> x,
                       std::span<u64> out);
 void cost_addition_formula(ot::CostMeter& meter, i64 n, const AdditionFormula& formula);
 
+// Whether ciphertexts hold the formula's numbers.
+bool fits_ciphertexts(const AdditionFormula& formula);
 // The most by which dropped bits change the result, in units of 2^dropped.
 double dropped_error(const AdditionFormula& formula);
 

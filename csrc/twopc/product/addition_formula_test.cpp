@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 
 #include "base/error.h"
@@ -64,6 +65,28 @@ AdditionFormula cosine(int bits, int place_bits, int dropped) {
   return f;
 }
 
+// e^-x at scale 20 for x at scale 8, with a table of the high digits.
+AdditionFormula decay(int bits, int place_bits, int dropped, bool by_ciphertexts) {
+  const auto words = [](double v) { return static_cast<u64>(std::llround(std::ldexp(v, 20))); };
+  const double ratio = std::exp(std::ldexp(1.0, place_bits - 8));
+  const int value_bits = std::bit_width(words(ratio)) + 1;
+  AdditionFormula f{bits, place_bits, value_bits, true, 44, dropped, {}, by_ciphertexts};
+  f.terms.resize(1);
+  f.terms[0].values = [=](i64, u64 share, std::span<u64> entries) {
+    for (size_t j = 0; j < entries.size(); ++j) {
+      const u64 u = (share + (j << place_bits)) & low_mask(bits);
+      entries[j] = words(std::exp(-std::ldexp(signed_place(u, bits, place_bits), -8)));
+    }
+  };
+  f.terms[0].factor = [=](i64, u64 b) {
+    return (u64{1} << 20) - words(std::exp(-std::ldexp(static_cast<double>(b), -8)));
+  };
+  f.terms[0].factor_bits = 20;
+  f.terms[0].negative = true;
+  f.terms[0].constant = u64{1} << 20;
+  return f;
+}
+
 Words run(const AdditionFormula& f, const Both<Words>& x, const OtKind& kind = {}) {
   Both<Words> out{Words(x[0].size()), Words(x[0].size())};
   run_parties(kind, [&](ot::Party& p) { addition_formula(p, f, x[p.rank], out[p.rank]); });
@@ -102,6 +125,26 @@ TEST(AdditionFormula, PeriodicFunctionsTakeEveryNumberAndDroppedBitsStayBounded)
   }
 }
 
+TEST(AdditionFormula, CiphertextsMakeTheSameProducts) {
+  for (const int place_bits : {8, 9}) {
+    Words numbers(5000);
+    for (u64 i = 0; i < numbers.size(); ++i) numbers[i] = i % ((1 << 12) - (1 << place_bits));
+    Both<Words> x = share(numbers, 12);
+    add_noise_above(x, 12);
+    const Words exact = run(decay(12, place_bits, 0, false), x);
+    EXPECT_EQ(run(decay(12, place_bits, 0, true), x), exact);
+    for (const int dropped : {10, 24, 26}) {
+      const AdditionFormula f = decay(12, place_bits, dropped, true);
+      const Words values = run(f, x, {false, 4});
+      for (size_t i = 0; i < values.size(); ++i) {
+        const double unit = std::ldexp(static_cast<double>(exact[i]), -dropped);
+        const double value = static_cast<double>(to_signed(values[i], 44 - dropped));
+        ASSERT_LE(std::abs(value - unit), dropped_error(f)) << i;
+      }
+    }
+  }
+}
+
 // The lines of docs/fixed-point-math.md.
 TEST(AdditionFormula, DocumentedExample) {
   const auto words = [](double v) { return static_cast<u64>(std::llround(std::ldexp(v, 16))); };
@@ -135,7 +178,8 @@ TEST(AdditionFormula, DocumentedExample) {
 TEST(AdditionFormula, CostsEqualTheLedger) {
   expect_costs_equal([](i64 n) {
     std::vector<CostRow> rows;
-    for (const AdditionFormula& f : {square(6, 3, 20), square(14, 11, 60), cosine(10, 7, 9)}) {
+    for (const AdditionFormula& f :
+         {square(6, 3, 20), square(14, 11, 60), cosine(10, 7, 9), decay(12, 9, 10, true)}) {
       rows.push_back({[=](ot::Party& p) {
                         Words out(n);
                         addition_formula(p, f, random_words(n, f.bits), out);
@@ -154,6 +198,11 @@ TEST(AdditionFormula, RefusesWrongArguments) {
     EXPECT_THROW(addition_formula(p, square(20, 3, 64), x, out), InvalidArgument);
     EXPECT_THROW(addition_formula(p, AdditionFormula{6, 3, 8, false, 20, 0, {}}, x, out),
                  InvalidArgument);
+    AdditionFormula signs = cosine(10, 7, 9);
+    signs.by_ciphertexts = true;
+    EXPECT_FALSE(fits_ciphertexts(signs));
+    EXPECT_THROW(addition_formula(p, signs, x, out), InvalidArgument);
+    EXPECT_TRUE(fits_ciphertexts(decay(12, 9, 10, true)));
   });
 }
 
