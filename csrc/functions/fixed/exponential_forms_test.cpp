@@ -16,6 +16,7 @@ using namespace fixed::testing;
 using namespace twopc::testing;
 
 const TestedFunction kExact{exp_negative_exact, clear_exp_negative_exact};
+const TestedFunction kByCiphertexts{exp_negative_exact, clear_exp_negative_exact, true};
 const TestedFunction kProduct{exp_negative_product, clear_exp_negative_product};
 const TestedFunction kSpline{exp_negative_spline, clear_exp_negative_spline};
 
@@ -61,6 +62,32 @@ TEST(ExponentialForms, ExactProductEqualsItsTwinOnEveryArgument) {
     EXPECT_LE(largest_error(x, clear(kExact, x, formats), formats), 0.71);
   }
   EXPECT_FALSE(has_exp_negative_exact({32, 24}, {32, 24}));
+}
+
+i64 cost_of(const TestedFunction& form, i64 n, FormatPair formats) {
+  ot::CostMeter meter(ot::RcotCost{"ideal", 0, 1, 1});
+  meter.ciphertexts = form.ciphertexts;
+  cost_function(meter, form.function, n, formats.in, formats.out);
+  return meter.bytes[0] + meter.bytes[1];
+}
+
+// Where a session may make ciphertexts, the same results by fewer bytes; where elements are few,
+// transfers.
+TEST(ExponentialForms, CiphertextsGiveTheSameResults) {
+  Numbers x = all_from(-32768, 0);
+  for (const FixedFormat format : {FixedFormat{16, 12}, FixedFormat{16, 8}})
+    expect_equals_twin(kByCiphertexts, x, {format, format});
+  for (const FormatPair formats :
+       {FormatPair{{17, 12}, {31, 19}}, FormatPair{{33, 16}, {32, 20}},
+        FormatPair{{64, 16}, {32, 16}}, FormatPair{{16, 12}, {24, 22}}, kWide}) {
+    const Numbers each = arguments(formats.in);
+    x.clear();
+    while (std::ssize(x) < kFunctionChunk + 5000) x.insert(x.end(), each.begin(), each.end());
+    expect_equals_twin(kByCiphertexts, x, formats, {false, 4});
+    EXPECT_LT(cost_of(kByCiphertexts, kFunctionChunk, formats) * 3,
+              cost_of(kExact, kFunctionChunk, formats) * 2);
+    EXPECT_EQ(cost_of(kByCiphertexts, 100, formats), cost_of(kExact, 100, formats));
+  }
 }
 
 TEST(ExponentialForms, CostsEqualTheLedgerAcrossChunks) {

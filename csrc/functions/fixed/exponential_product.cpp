@@ -11,6 +11,7 @@
 #include "functions/fixed/exponential_range.h"
 #include "functions/fixed/exponential_table.h"
 #include "functions/fixed/piecewise.h"
+#include "twopc/compare/comparison_plan.h"
 #include "twopc/lookup/rotate.h"
 #include "twopc/product/addition_formula.h"
 
@@ -36,6 +37,13 @@ constexpr double kLowest = 0.3, kHighest = 0.7;  // where the boundary may lie
 constexpr int kGapScale = 22;                    // it is looked for in steps of 2^-22
 constexpr i64 kMostArguments = i64{1} << 21;     // that are looked at
 constexpr double kLog2E = 1.4426950408889634;
+
+// The same function in both forms, so that a session may choose; the second one is where numbers
+// are not too long for ciphertexts, and only for results that do not depend on the shares.
+struct ExponentialForms {
+  ExponentialProduct by_transfers;
+  std::optional<ExponentialProduct> by_ciphertexts;
+};
 
 functions::RingShares exponential_product(functions::Evaluator& evaluator,
                                           const ExponentialProduct& p,
@@ -225,25 +233,40 @@ std::optional<ExponentialProduct> make_exact(FixedFormat in, FixedFormat out, Wi
 constexpr int kProductGuard = 3;  // bits of the factors below the last place
 constexpr double kProductDropped = 0.125;
 
+// Of n instances, in bits on the wire; the bits of a product of polynomials are those of its work.
+i64 price(const twopc::AdditionFormula& formula, i64 n, double correlation) {
+  ot::CostMeter meter(ot::RcotCost{"ideal", 0, 1, 1});
+  meter.correlation_bits = correlation;
+  twopc::cost_addition_formula(meter, n, formula);
+  const double drawn = static_cast<double>(meter.cots[0] + meter.cots[1]);
+  return 8 * (meter.bytes[0] + meter.bytes[1]) +
+         static_cast<i64>((correlation + twopc::kComputingBits) * drawn) +
+         twopc::work_of(formula, n);
+}
+
 i64 wire_bits(const ExponentialProduct& plan) {
   return evaluated_bits([&](functions::Evaluator& evaluator, const functions::RingShares& x) {
     exponential_product(evaluator, plan, x);
   });
 }
 
-// The cheapest by bits on the wire; none if 64 bits do not suffice. `exact`: the result does not
-// depend on the shares.
-std::optional<ExponentialProduct> plan_exponential_product(FixedFormat in, FixedFormat out,
-                                                           bool exact) {
-  expect_wide_formats(in, out, exact ? "exp_negative_exact" : "exp_negative_product");
-  const std::vector<double> values = exact ? critical_values(in, out) : std::vector<double>{};
-  if (std::ssize(values) >= kMostArguments) return std::nullopt;
-  std::optional<ExponentialProduct> best;
+// Calls each(widths) for the tables that serve the formats.
+template <class Each>
+void for_each_table(FixedFormat in, FixedFormat out, Each&& each) {
   for (int table_bits = 2; table_bits <= kMostTableBits; ++table_bits) {
     if (table_bits + 1 > in.bits) break;
     const int covered = covered_bits(in, out, table_bits + 1, table_bits);
-    Widths w{table_bits, covered - table_bits, 0, 0};
-    if (w.place_bits - in.scale > kLargestPlace) continue;
+    const Widths w{table_bits, covered - table_bits, 0, 0};
+    if (w.place_bits - in.scale <= kLargestPlace) each(w);
+  }
+}
+
+// The cheapest by bits on the wire; none if 64 bits do not suffice. `exact`: the result does not
+// depend on the shares.
+std::optional<ExponentialProduct> plan_transfers(FixedFormat in, FixedFormat out, bool exact,
+                                                 const std::vector<double>& values) {
+  std::optional<ExponentialProduct> best;
+  for_each_table(in, out, [&](Widths w) {
     std::optional<ExponentialProduct> plan;
     if (exact) {
       plan = make_exact(in, out, w, values);
@@ -253,14 +276,64 @@ std::optional<ExponentialProduct> plan_exponential_product(FixedFormat in, Fixed
       plan = make_product(in, out, w, kProductDropped);
     }
     if (plan && (!best || wire_bits(*plan) < wire_bits(*best))) best = plan;
-  }
+  });
   return best;
 }
 
-using MaybePlan = std::optional<ExponentialProduct>;
+// Whether no value's interval of error reaches the boundary where a result changes.
+bool is_certain(const std::vector<double>& values, const ErrorBound& error, double place) {
+  return std::ranges::all_of(values, [&](double v) {
+    const double from = v - place, away = std::abs(from - std::round(from));
+    return away > error(v);
+  });
+}
 
-std::shared_ptr<const MaybePlan> cached_plan(bool exact, FixedFormat in, FixedFormat out) {
-  static PlanCache<MaybePlan> plans;
+// The same function with bits and tables for which ciphertexts cost the least.
+std::optional<ExponentialProduct> plan_ciphertexts(FixedFormat in, FixedFormat out,
+                                                   const ExponentialProduct& same,
+                                                   const std::vector<double>& values) {
+  const double place = 1 - std::ldexp(static_cast<double>(same.offset), -same.shift);
+  std::optional<ExponentialProduct> best;
+  i64 fewest = 0;
+  for_each_table(in, out, [&](Widths w) {
+    const int more = static_cast<int>(std::ceil(kLog2E * largest_place(in, w)));
+    for (w.value_scale = in.scale + out.scale - 1;; ++w.value_scale) {
+      w.factor_scale = w.value_scale + more - 1;
+      if (w.factor_scale > kFactorScale - 2) return;
+      auto plan = make_product(in, out, w, 1);
+      if (!plan) return;
+      plan->formula.by_ciphertexts = true;
+      plan->formula.dropped = w.value_scale + w.factor_scale - out.scale - same.shift;
+      plan->shift = same.shift;
+      plan->offset = same.offset;
+      if (plan->formula.dropped < 0) continue;
+      if (!twopc::fits_ciphertexts(plan->formula)) return;
+      if (!is_certain(values, error_bound(in, out, w, *plan), place)) continue;
+      const i64 bits = price(plan->formula, kFunctionChunk, twopc::kCorrelationBits);
+      if (!best || bits < fewest) {
+        best = plan;
+        fewest = bits;
+      }
+      return;
+    }
+  });
+  return best;
+}
+
+using MaybeForms = std::optional<ExponentialForms>;
+
+MaybeForms plan_exponential_product(FixedFormat in, FixedFormat out, bool exact) {
+  expect_wide_formats(in, out, exact ? "exp_negative_exact" : "exp_negative_product");
+  const std::vector<double> values = exact ? critical_values(in, out) : std::vector<double>{};
+  if (std::ssize(values) >= kMostArguments) return std::nullopt;
+  const auto plan = plan_transfers(in, out, exact, values);
+  if (!plan) return std::nullopt;
+  if (!exact) return ExponentialForms{*plan, std::nullopt};
+  return ExponentialForms{*plan, plan_ciphertexts(in, out, *plan, values)};
+}
+
+std::shared_ptr<const MaybeForms> cached_plan(bool exact, FixedFormat in, FixedFormat out) {
+  static PlanCache<MaybeForms> plans;
   return plans.get(exact ? 1 : 0, in, out,
                    [&] { return plan_exponential_product(in, out, exact); });
 }
@@ -270,12 +343,26 @@ bool has_plan(bool exact, FixedFormat in, FixedFormat out) {
 }
 
 // A copy: its functions are small.
-ExponentialProduct plan(bool exact, FixedFormat in, FixedFormat out) {
+ExponentialForms plan(bool exact, FixedFormat in, FixedFormat out) {
   const auto found = cached_plan(exact, in, out);
   expect(found->has_value(),
          exact ? "exp_negative_exact: 64 bits do not suffice for these formats"
                : "exp_negative_product: 64 bits do not suffice for these formats");
   return **found;
+}
+
+functions::RingShares evaluated(functions::Evaluator& evaluator, const ExponentialForms& forms,
+                                const functions::RingShares& x) {
+  bool ciphertexts = false;
+  const auto choose = [&](const auto& planner) {
+    ciphertexts = planner.ciphertexts && forms.by_ciphertexts &&
+                  price(forms.by_ciphertexts->formula, x.count, planner.correlation_bits) <
+                      price(forms.by_transfers.formula, x.count, planner.correlation_bits);
+  };
+  evaluator.call([&](ot::Party& party) { choose(party); },
+                 [&](ot::CostMeter& meter) { choose(meter); });
+  return exponential_product(evaluator, ciphertexts ? *forms.by_ciphertexts : forms.by_transfers,
+                             x);
 }
 
 i64 clear_value(const ExponentialProduct& p, i64 x) {
@@ -292,12 +379,12 @@ bool has_exp_negative_exact(FixedFormat in, FixedFormat out) { return has_plan(t
 functions::RingShares exp_negative_exact(functions::Evaluator& evaluator,
                                          const functions::RingShares& x, FixedFormat in,
                                          FixedFormat out) {
-  return exponential_product(evaluator, plan(true, in, out), x);
+  return evaluated(evaluator, plan(true, in, out), x);
 }
 
 void clear_exp_negative_exact(std::span<const i64> x, FixedFormat in, FixedFormat out,
                               std::span<i64> y) {
-  clear_function(plan(true, in, out), in, x, y, clear_value);
+  clear_function(plan(true, in, out).by_transfers, in, x, y, clear_value);
 }
 
 bool has_exp_negative_product(FixedFormat in, FixedFormat out) { return has_plan(false, in, out); }
@@ -305,12 +392,12 @@ bool has_exp_negative_product(FixedFormat in, FixedFormat out) { return has_plan
 functions::RingShares exp_negative_product(functions::Evaluator& evaluator,
                                            const functions::RingShares& x, FixedFormat in,
                                            FixedFormat out) {
-  return exponential_product(evaluator, plan(false, in, out), x);
+  return evaluated(evaluator, plan(false, in, out), x);
 }
 
 void clear_exp_negative_product(std::span<const i64> x, FixedFormat in, FixedFormat out,
                                 std::span<i64> y) {
-  clear_function(plan(false, in, out), in, x, y, clear_value);
+  clear_function(plan(false, in, out).by_transfers, in, x, y, clear_value);
 }
 
 }  // namespace privml::fixed

@@ -398,6 +398,10 @@ bool fits_ciphertexts(const AdditionFormula& f) {
          plan_slots(slot_shape(f), 1).has_value();
 }
 
+i64 work_of(const AdditionFormula& f, i64 n) {
+  return f.by_ciphertexts ? slot_work(slot_shape(f), n) : 0;
+}
+
 double dropped_error(const AdditionFormula& formula) {
   if (formula.dropped == 0) return 0;
   // Those of slot products, of what is local, and of the transfer.

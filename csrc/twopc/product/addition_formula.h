@@ -69,6 +69,9 @@ void addition_formula(ot::Party& party, const AdditionFormula& formula, std::spa
                       std::span<u64> out);
 void cost_addition_formula(ot::CostMeter& meter, i64 n, const AdditionFormula& formula);
 
+// What the work on ciphertexts is worth, in bits on the wire, beside kComputingBits of a
+// correlation.
+i64 work_of(const AdditionFormula& formula, i64 n);
 // Whether ciphertexts hold the formula's numbers.
 bool fits_ciphertexts(const AdditionFormula& formula);
 // The most by which dropped bits change the result, in units of 2^dropped.

@@ -15,6 +15,7 @@ using lattice::kSlotSets;
 using lattice::WideChoice;
 
 constexpr std::string_view kPurpose = "products place by place";
+constexpr i64 kBitsOfPlace = 40;        // 100 ns of both parties, as kComputingBits
 constexpr unsigned kAgreed = 1U << 31;  // of CostMeter::slot_keys
 
 Bytes bytes_of(std::string_view text) {
@@ -69,6 +70,14 @@ std::optional<SlotPlan> plan_slots(const SlotShape& shape, i64 n) {
       fewest = bytes;
     }
   return best;
+}
+
+i64 slot_work(const SlotShape& shape, i64 n) {
+  const auto plan = plan_slots(shape, n);
+  expect(plan.has_value(), "slot products: no parameters hold these numbers");
+  const i64 degree = kSlotSets[plan->set].ring.n;
+  return plan->primes * (ceil_div(first_half(n), degree) + ceil_div(n / 2, degree)) * degree *
+         kBitsOfPlace;
 }
 
 SlotProducts::SlotProducts(ot::Party& party, const SlotShape& shape, i64 n)

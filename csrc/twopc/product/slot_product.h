@@ -44,6 +44,9 @@ struct SlotPlan {
 // The one with the fewest bytes; none if none holds the products.
 std::optional<SlotPlan> plan_slots(const SlotShape& shape, i64 n);
 
+// What the work on polynomials is worth, in bits on the wire.
+i64 slot_work(const SlotShape& shape, i64 n);
+
 // The products of one chunk, message by message. Spans hold this party's numbers: of the instances
 // that it chooses (receive_count of halves()), or of the others (send_count).
 class SlotProducts {

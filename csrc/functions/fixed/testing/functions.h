@@ -14,6 +14,7 @@ namespace privml::fixed::testing {
 struct TestedFunction {
   FixedFunction function;
   void (*twin)(std::span<const i64>, FixedFormat, FixedFormat, std::span<i64>);
+  bool ciphertexts = false;  // ot::Party::ciphertexts
 };
 
 struct FormatPair {
@@ -71,6 +72,7 @@ inline Numbers secure(const TestedFunction& tested, const Numbers& x, FormatPair
                                                       twopc::testing::Words(x.size())};
   const twopc::testing::Outcome ran = twopc::testing::run_parties(ot, [&](ot::Party& party) {
     party.chunk_factor = chunk_factor;
+    party.ciphertexts = tested.ciphertexts;
     evaluate_function(party, tested.function, shares[party.rank], in, out, results[party.rank]);
   });
   if (outcome != nullptr) *outcome = ran;
@@ -93,6 +95,7 @@ inline void expect_equals_twin(const TestedFunction& tested, const Numbers& x, F
   for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], expected[i]) << "x = " << x[i];
   twopc::testing::expect_cost_equals(outcome, [&](ot::CostMeter& meter) {
     meter.chunk_factor = chunk_factor;
+    meter.ciphertexts = tested.ciphertexts;
     cost_function(meter, tested.function, std::ssize(x), in, out);
   });
 }
