@@ -84,8 +84,9 @@ Lane::Lane(int rank, const ot::RcotCost& rcot, bool refill) : rank_(rank) {
   finish(0);
 }
 
-void Lane::set_chunk_factor(i64 factor) {
-  (meter_ ? meter_->chunk_factor : party_->chunk_factor) = factor;
+void Lane::set_planning(i64 chunk_factor, bool ciphertexts) {
+  (meter_ ? meter_->chunk_factor : party_->chunk_factor) = chunk_factor;
+  (meter_ ? meter_->ciphertexts : party_->ciphertexts) = ciphertexts;
 }
 
 void Lane::set_account(std::shared_ptr<const net::Account> account) {

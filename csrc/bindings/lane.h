@@ -45,7 +45,7 @@ class Lane {
        int rank, const ot::OtConfig& config, const ot::Refill::OnFailure& on_failure = {});
   // A meter.
   Lane(int rank, const ot::RcotCost& rcot, bool refill);
-  void set_chunk_factor(i64 factor);
+  void set_planning(i64 chunk_factor, bool ciphertexts);
 
   bool metering() const { return meter_.has_value(); }
   ot::Party& party() { return *party_; }

@@ -123,15 +123,16 @@ TwoPartySession::TwoPartySession(std::shared_ptr<Shared> shared, int first, int 
 
 TwoPartySession TwoPartySession::twin() const {
   TwoPartySession meter(0, shared_->config, 1, false, true);
-  meter.set_chunk_factor(shared_->chunk_factor);
+  meter.set_planning(shared_->chunk_factor, shared_->ciphertexts);
   return meter;
 }
 
-void TwoPartySession::set_chunk_factor(i64 factor) {
-  expect(1 <= factor && factor <= 64, "a chunk factor lies in 1..64");
+void TwoPartySession::set_planning(i64 chunk_factor, bool ciphertexts) {
+  expect(1 <= chunk_factor && chunk_factor <= 64, "a chunk factor lies in 1..64");
   if (!metering()) shared_->expect_open();
-  shared_->chunk_factor = factor;
-  for (const auto& lane : shared_->lanes) lane->set_chunk_factor(factor);
+  shared_->chunk_factor = chunk_factor;
+  shared_->ciphertexts = ciphertexts;
+  for (const auto& lane : shared_->lanes) lane->set_planning(chunk_factor, ciphertexts);
 }
 
 TwoPartySession TwoPartySession::lane(int index) const {

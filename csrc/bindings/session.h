@@ -43,8 +43,8 @@ class TwoPartySession {
   TwoPartySession lane(int index) const;
   // A meter of one lane that plans like this session, from party 0's side, for counts only.
   TwoPartySession twin() const;
-  // All lanes work on chunks that are so many times as long (Party::chunk_factor). Before any call.
-  void set_chunk_factor(i64 factor);
+  // Party::chunk_factor and Party::ciphertexts of all lanes. Before any call.
+  void set_planning(i64 chunk_factor, bool ciphertexts);
 
   // protocol(party) on a connected session's first lane, cost(meter) on a meter's.
   void run(const std::function<void(ot::Party&)>& protocol,
@@ -78,6 +78,7 @@ class TwoPartySession {
     int rank = 0;
     bool metering = false, counts_only = false;
     i64 chunk_factor = 1;
+    bool ciphertexts = false;
     ot::OtConfig config;  // without its secrets
     std::vector<std::unique_ptr<Lane>> lanes;
     std::atomic<bool> closed = false;

@@ -124,9 +124,10 @@ void define_session(py::module_& m) {
       .def(
           "twin", &TwoPartySession::twin,
           "A meter of one lane that plans like this session, from party 0's side, for counts only.")
-      .def("set_chunk_factor", &TwoPartySession::set_chunk_factor, "factor"_a,
+      .def("set_planning", &TwoPartySession::set_planning, "chunk_factor"_a, "ciphertexts"_a,
            "Protocols work on chunks that are so many times (1..64) as long: fewer messages for "
-           "long tensors, more memory. Both parties alike, before any protocol.")
+           "long tensors, more memory. With `ciphertexts` functions may make products by lattice "
+           "ciphertexts where these cost less. Both parties alike, before any protocol.")
       .def(
           "clock", [](TwoPartySession& session) { return packed(session.clock()); }, Release(),
           "The longest path so far on these lanes, for `advance`.")

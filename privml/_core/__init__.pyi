@@ -263,13 +263,13 @@ class TwoPartySession:
         """
         What the peer receives about this party if the two differ, on all of these lanes.
         """
-    def set_chunk_factor(self, factor: int) -> None:
-        """
-        Protocols work on chunks that are so many times (1..64) as long: fewer messages for long tensors, more memory. Both parties alike, before any protocol.
-        """
     def set_link(self, delay: float, seconds_per_byte: float, seconds_per_correlation: float = 0.0) -> None:
         """
         A meter's messages take time from here on; `clock` tells it after the depths, by rank.
+        """
+    def set_planning(self, chunk_factor: int, ciphertexts: bool) -> None:
+        """
+        Protocols work on chunks that are so many times (1..64) as long: fewer messages for long tensors, more memory. With `ciphertexts` functions may make products by lattice ciphertexts where these cost less. Both parties alike, before any protocol.
         """
     def set_tag(self, tag: int) -> None:
         """
