@@ -7,7 +7,9 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "ot/derive.h"
+#include "twopc/compare/comparison_plan.h"
 #include "twopc/product/dense.h"
+#include "twopc/product/slot_product.h"
 #include "twopc/product/vector_products.h"
 
 namespace privml::twopc {
@@ -189,6 +191,66 @@ void cost(ot::CostMeter& meter, std::array<bool, 2> senders, i64 n, const Direct
   }
 }
 
+// Products by ciphertexts, of numbers of `bits` bits at the chooser and at the other party. The
+// companion's last messages leave with the answers.
+void run_slots(ot::Party& party, const SlotShape& shape, std::span<const u64> chosen,
+               std::span<const u64> carried, std::span<u64> out, const Companion& companion) {
+  const auto cots = ot::count_correlations(
+      party, [&](ot::CostMeter& meter) { cost_slot_products(meter, shape, std::ssize(out)); });
+  ot::reserve(party, cots[party.rank], cots[1 - party.rank]);
+  SlotProducts products(party, shape, std::ssize(out));
+  call(companion.write_first);
+  products.write_factors(chosen);
+  call(companion.read_first);
+  products.write_answers(carried);
+  call(companion.write_last);
+  products.write_carries();
+  call(companion.read_last);
+  products.write_wraps();
+  products.read(out);
+}
+
+void cost_slots(ot::CostMeter& meter, const SlotShape& shape, i64 n, CompanionFlights flights) {
+  const auto cots =
+      ot::count_correlations(meter, [&](ot::CostMeter& m) { cost_slot_products(m, shape, n); });
+  meter.reserve(cots[0], cots[1]);
+  const SlotFlights products = cost_slot_products(meter, shape, n);
+  cost_flight(meter, products.factors + flights.first);
+  cost_flight(meter, products.answers + flights.last);
+  cost_flight(meter, products.carries);
+  cost_flight(meter, products.wraps);
+}
+
+// Whether ciphertexts make n products for less than transfers with choices of so many bits: what
+// both send, their work, and an exchange more over a slow link.
+template <class Planner>
+bool slots_pay(const Planner& planner, const SlotShape& shape, i64 n, int choice_bits) {
+  if (!planner.ciphertexts || n == 0 || !plan_slots(shape, n)) return false;
+  const int ell = shape.ring_bits, bits = std::min(choice_bits, ell);
+  const ComparisonPrices prices = comparison_prices(planner, n);
+  const double correlation = prices.correlation + kComputingBits;
+  const double streams = bits * (correlation + 1 + ell) - bits * (bits - 1) / 2.;
+  ot::CostMeter meter(ot::RcotCost{"ideal", 0, 1, 1});
+  const SlotFlights f = cost_slot_products(meter, shape, n);
+  const Flight all = f.factors + f.answers + f.carries + f.wraps;
+  const double count = static_cast<double>(n);
+  const double sent = 8 * static_cast<double>(all.from_party0 + all.from_party1) +
+                      correlation * static_cast<double>(meter.cots[0] + meter.cots[1]) +
+                      static_cast<double>(slot_work(shape, n));
+  return sent + prices.level * count < streams * count;
+}
+
+// Of x_0 * y_1 + x_1 * y_0 for n pairs: first those that party 1 chooses.
+SlotShape slot_shape(KnownFormat left, KnownFormat right, int ell) {
+  return {right.bits, left.bits, ell, 0};
+}
+
+template <class Planner>
+bool terms_by_slots(const Planner& planner, i64 n, KnownFormat left, KnownFormat right, int ell) {
+  if (left.is_signed || right.is_signed) return false;
+  return slots_pay(planner, slot_shape(left, right, ell), 2 * n, std::min(left.bits, right.bits));
+}
+
 // The side whose bits are the choices, of operands that meet elementwise.
 bool choose_left(KnownFormat left, KnownFormat right, int ell, ChoiceSide side) {
   if (side != ChoiceSide::automatic) return side == ChoiceSide::left;
@@ -235,6 +297,17 @@ void cross_terms(ot::Party& party, std::span<const u64> x, std::span<const u64> 
                  KnownFormat right, int ell, std::span<u64> out, const Companion& companion) {
   check(left, right, ell);
   expect(x.size() == out.size() && y.size() == out.size(), "cross_terms: lengths differ");
+  if (terms_by_slots(party, std::ssize(x), left, right, ell)) {
+    const i64 n = std::ssize(x);
+    WipedVector<u64> terms(2 * n), chosen(n), carried(n);
+    for (i64 k = 0; k < n; ++k) {
+      chosen[k] = y[k] & low_mask(right.bits);
+      carried[k] = x[k] & low_mask(left.bits);
+    }
+    run_slots(party, slot_shape(left, right, ell), chosen, carried, terms, companion);
+    for (i64 k = 0; k < n; ++k) out[k] = (terms[k] + terms[n + k]) & low_mask(ell);
+    return;
+  }
   if (choose_left(left, right, ell, ChoiceSide::automatic)) {
     run(party, x, ring_elements(y, right, ell), direction(left, ell), out, companion);
   } else {
@@ -244,6 +317,8 @@ void cross_terms(ot::Party& party, std::span<const u64> x, std::span<const u64> 
 
 void cost_cross_terms(ot::CostMeter& meter, i64 count, KnownFormat left, KnownFormat right, int ell,
                       CompanionFlights flights) {
+  if (terms_by_slots(meter, count, left, right, ell))
+    return cost_slots(meter, slot_shape(left, right, ell), 2 * count, flights);
   const bool by_left = choose_left(left, right, ell, ChoiceSide::automatic);
   cost(meter, {true, true}, count, direction(by_left ? left : right, ell), flights);
 }
@@ -256,6 +331,12 @@ void own_cross_terms(ot::Party& party, std::span<const u64> x, int bits, int ell
   expect(x.size() == out.size(), "own_cross_terms: operand and output lengths differ");
   if (x.empty()) return;
   const Halves part = halves(party.rank, std::ssize(x));
+  if (const SlotShape shape{bits, bits, ell, 0}; slots_pay(party, shape, std::ssize(x), bits)) {
+    WipedVector<u64> words(x.size());
+    for (size_t k = 0; k < words.size(); ++k) words[k] = x[k] & low_mask(bits);
+    return run_slots(party, shape, std::span(words).subspan(part.receive_begin, part.receive_count),
+                     std::span(words).subspan(part.send_begin, part.send_count), out, companion);
+  }
   const i64 half = first_half(std::ssize(x));
   std::vector<u64> chosen(half, 0), carried(half, 0), received(half), sent(half);
   for (i64 k = 0; k < part.receive_count; ++k) chosen[k] = x[part.receive_begin + k];
@@ -267,8 +348,11 @@ void own_cross_terms(ot::Party& party, std::span<const u64> x, int bits, int ell
 
 void cost_own_cross_terms(ot::CostMeter& meter, i64 count, int bits, int ell,
                           CompanionFlights flights) {
-  if (count > 0)
+  if (const SlotShape shape{bits, bits, ell, 0}; slots_pay(meter, shape, count, bits)) {
+    cost_slots(meter, shape, count, flights);
+  } else if (count > 0) {
     cost(meter, {true, true}, first_half(count), direction({bits, false}, ell), flights);
+  }
 }
 namespace {
 

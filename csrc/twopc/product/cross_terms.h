@@ -7,11 +7,13 @@
 //                other operand: bit i needs the product modulo 2^(ell - i) only, so its messages
 //                have ell - i bits. In a matrix product one choice bit carries a whole row of the
 //                other operand.
+//                Products of many pairs of numbers, both terms of each or of own words, are
+//                slot_product.h's where a party may make ciphertexts and these cost less.
 // Leakage        none beyond shapes and widths. Assumption: correlated OT, correlation-robust
-//                hash.
+//                hash; with ciphertexts those of slot_product.h.
 // Cost           as cross_term_bits() says, in elementwise products per piece of 2^17 choices:
 //                choices one way, the stream back with the next piece's choices alongside; depth 1
-//                + number of pieces.
+//                + number of pieces. By ciphertexts slot_product.h, once or twice.
 // Source         Gilboa (Crypto 1999); SiRNN (Rathee et al., S&P 2021), appendix D, Algorithm 4.
 #pragma once
 

@@ -17,11 +17,12 @@ u64 value_of(u64 word, int bits, bool is_signed) {
 }
 
 void expect_products(const Both<Words>& x, FactorFormat fx, const Both<Words>& y, FactorFormat fy,
-                     int ell, const OtKind& ot = {}) {
+                     int ell, const OtKind& ot = {}, bool ciphertexts = false) {
   const i64 n = std::ssize(x[0]);
   Both<Words> out{Words(n), Words(n)};
   const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
     const int r = party.rank;
+    party.ciphertexts = ciphertexts;
     multiply(party, x[r], fx, y[r], fy, ell, out[r]);
   });
   const Words a = reconstruct(x, fx.bits), b = reconstruct(y, fy.bits),
@@ -34,7 +35,10 @@ void expect_products(const Both<Words>& x, FactorFormat fx, const Both<Words>& y
         << " shares " << x[0][i] << " " << x[1][i] << " " << y[0][i] << " " << y[1][i];
   for (int r : {0, 1})
     for (u64 word : out[r]) ASSERT_EQ(word & ~low_mask(ell), 0u);
-  expect_cost_equals(outcome, [&](ot::CostMeter& m) { cost_multiply(m, n, fx, fy, ell); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& m) {
+    m.ciphertexts = ciphertexts;
+    cost_multiply(m, n, fx, fy, ell);
+  });
 }
 
 // All pairs of all share pairs of both widths.
@@ -228,6 +232,28 @@ TEST(Multiply, LongerThanAChunk) {
   const i64 n = (i64{1} << 16) + 5;
   expect_products(share(random_words(n, 5, 1), 5), {5, true, false},
                   share(random_words(n, 4, 2), 4), {4, true, false}, 9);
+}
+
+TEST(Multiply, ByCiphertextsWhereThereAreManyLongNumbers) {
+  for (const auto& [m, n, ell, count] : {std::array{16, 16, 32, 70000},
+                                         {19, 31, 50, 20000},
+                                         {32, 32, 64, 20001},
+                                         {32, 32, 32, 20000},
+                                         {40, 50, 64, 20000}}) {
+    const FactorFormat fx{m, true}, fy{n, false};
+    expect_products(share(random_words(count, m, 1), m, 5), fx,
+                    share(random_words(count, n, 2), n, 6), fy, ell, {}, true);
+    i64 bytes[2];
+    for (const bool ciphertexts : {false, true}) {
+      ot::CostMeter meter{ot::RcotCost{"ideal", 0, 1, 1}};
+      meter.ciphertexts = ciphertexts;
+      cost_multiply(meter, count, fx, fy, ell);
+      bytes[ciphertexts] = meter.bytes[0] + meter.bytes[1];
+    }
+    EXPECT_LT(bytes[1] * 5, bytes[0] * 4) << m << " " << n;
+  }
+  expect_products(share(random_words(9000, 16, 1), 16), {16, true, false},
+                  share(random_words(9000, 16, 2), 16), {16, true, false}, 32, {false, 4}, true);
 }
 
 TEST(Multiply, WithoutAComparisonTakesTheFlightsOfItsCrossTerms) {

@@ -17,21 +17,27 @@ constexpr FactorFormat plain(int bits) { return {bits, false}; }
 constexpr FactorFormat nonnegative(int bits) { return {bits, true, true}; }
 constexpr FactorFormat bounded(int bits) { return {bits, true, false, false, true}; }
 
-void expect_squares(const Both<Words>& x, FactorFormat f, int ell, const OtKind& ot = {}) {
+void expect_squares(const Both<Words>& x, FactorFormat f, int ell, const OtKind& ot = {},
+                    bool ciphertexts = false) {
   SCOPED_TRACE(::testing::Message()
                << f.bits << (f.is_signed ? " signed " : " ")
                << (f.nonnegative ? "nonnegative " : "") << (f.bounded ? "bounded " : "") << ell);
   const i64 n = std::ssize(x[0]);
   Both<Words> out{Words(n), Words(n)};
-  const Outcome outcome = run_parties(
-      ot, [&](ot::Party& party) { square(party, x[party.rank], f, ell, out[party.rank]); });
+  const Outcome outcome = run_parties(ot, [&](ot::Party& party) {
+    party.ciphertexts = ciphertexts;
+    square(party, x[party.rank], f, ell, out[party.rank]);
+  });
   const Words squares = reconstruct(out, ell);
   for (i64 i = 0; i < n; ++i) {
     const u64 word = (x[0][i] + x[1][i]) & low_mask(f.bits);
     const u64 value = f.is_signed ? static_cast<u64>(to_signed(word, f.bits)) : word;
     ASSERT_EQ(squares[i], (value * value) & low_mask(ell)) << x[0][i] << " " << x[1][i];
   }
-  expect_cost_equals(outcome, [&](ot::CostMeter& m) { cost_square(m, n, f, ell); });
+  expect_cost_equals(outcome, [&](ot::CostMeter& m) {
+    m.ciphertexts = ciphertexts;
+    cost_square(m, n, f, ell);
+  });
 }
 
 bool fits(u64 word, FactorFormat f) {
@@ -81,6 +87,33 @@ TEST(Square, OverSoftSpoken) {
 TEST(Square, LongerThanAChunk) {
   const i64 n = (i64{1} << 16) + 3;
   expect_squares(share(random_words(n, 6, 1), 6), general(6), 12);
+}
+
+i64 bytes_of(i64 n, FactorFormat f, int ell, bool ciphertexts) {
+  ot::CostMeter meter{ot::RcotCost{"ideal", 0, 1, 1}};
+  meter.ciphertexts = ciphertexts;
+  cost_square(meter, n, f, ell);
+  return meter.bytes[0] + meter.bytes[1];
+}
+
+TEST(Square, ByCiphertextsWhereThereAreManyLongNumbers) {
+  const i64 n = (i64{1} << 16) + 3;
+  for (const auto& [f, ell] : {std::pair<FactorFormat, int>{bounded(19), 36},
+                               {general(16), 32},
+                               {nonnegative(24), 40},
+                               {plain(32), 64},
+                               {general(40), 64}}) {
+    Words values = random_words(n, f.bits - (f.bounded || f.nonnegative ? 1 : 0), 7);
+    if (f.bounded)
+      for (u64& v : values) v = (v - (u64{1} << (f.bits - 2))) & low_mask(f.bits);
+    Both<Words> x = share(values, f.bits, 3);
+    add_noise_above(x, f.bits);
+    expect_squares(x, f, ell, {}, true);
+    EXPECT_LT(bytes_of(n, f, ell, true) * 4, bytes_of(n, f, ell, false) * 3);
+    EXPECT_EQ(bytes_of(100, f, ell, true), bytes_of(100, f, ell, false));
+  }
+  expect_squares(share(random_words(9000, 16, 1), 16), general(16), 32, {false, 4}, true);
+  EXPECT_EQ(bytes_of(n, general(6), 12, true), bytes_of(n, general(6), 12, false));
 }
 
 // One cross term instead of two, and one carry instead of two.
