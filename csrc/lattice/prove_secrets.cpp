@@ -14,6 +14,7 @@
 
 #include "lattice/columns.h"
 #include "lattice/packed.h"
+#include "lattice/slot_product.h"
 #include "lattice/wide_product.h"
 
 namespace {
@@ -140,6 +141,29 @@ void wide(int upload_levels) {
   round_shares(choice.ring_bits, false, mine, high, last);
 }
 
+void slots() {
+  const WideChoice choice = choose_slots(kSlotSets[0], 0);
+  const i64 n = choice.set.ring.n;
+  const Factors factors(n, n, 3);
+  crypto::Prg client(hidden_block(8)), evaluators(hidden_block(9));
+  const Digest digest{};
+  SlotKeyOwner owner(choice, digest, client);
+  std::vector<u8> key(slot_key_bytes(choice)), upload(slot_upload_bytes(choice));
+  owner.write_key(key);
+  publish(key);
+  SlotEvaluator evaluator(choice, digest, key, evaluators);
+  owner.write_upload(0, factors.message, upload);
+  publish(upload);
+  std::vector<u8> answer(slot_answer_bytes(choice));
+  const TorusVector theirs = evaluator.answer(0, upload, factors.weights, answer);
+  publish(answer);
+  const u64 prime = owner.slots().prime();
+  WipedVector<u64> mine = slot_shares(owner.read_answer(answer), prime, true);
+  slot_shares(theirs, prime, false);
+  for (u64& share : mine) share >>= 1;
+  owner.slots().values(mine);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -153,5 +177,6 @@ int main(int argc, char** argv) {
   packed();
   wide(0);
   wide(1);
+  slots();
   std::puts("no branch and no address depends on a secret");
 }

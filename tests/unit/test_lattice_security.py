@@ -16,7 +16,8 @@ SPEC.loader.exec_module(lattice_security)
 
 def sets_of_the_core():
     """(n, log q) -> (gates, core-SVP) as the headers state them."""
-    headers = [(ROOT / "csrc" / "lattice" / f"{name}.h").read_text() for name in ("parameters", "wide_parameters")]
+    names = "parameters", "wide_parameters", "slot_parameters"
+    headers = [(ROOT / "csrc" / "lattice" / f"{name}.h").read_text() for name in names]
     rows = re.findall(r"\{(\d+), (\d+), \{([\d.]+), ([\d.]+)\}\}", "".join(headers))
     return {(int(n), int(log_q)): (float(gates), float(core_svp)) for n, log_q, gates, core_svp in rows}
 
@@ -57,6 +58,20 @@ def test_moduli_are_products_of_the_largest_primes_that_transforms_need():
         candidates = range((1 << bits) + 1 - (1 << 14), 0, -(1 << 14))
         assert primes == list(itertools.islice(filter(is_prime, candidates), int(count)))
         assert all(p % (2 * int(n)) == 1 for p in primes)
+
+
+def test_primes_of_places_are_the_largest_of_their_bits():
+    header = (ROOT / "csrc" / "lattice" / "slot_parameters.h").read_text()
+    rows = re.findall(r"\{\{(\d+), (\d+), \{[\d., ]+\}\},\s*\{([\d, ]+)\},\s*\{([\d, ]+)\}\}", header)
+    assert len(rows) == 2
+    for n, log_q, *listed in rows:
+        messages, others = ([int(p) for p in primes.split(",")] for primes in listed)
+        bits = [primes[0].bit_length() for primes in (messages, others)]
+        assert int(log_q) == bits[0] + 2 * bits[1]
+        for length, primes in zip(bits, (messages, others), strict=True):
+            step = 2 * int(n)
+            candidates = range((1 << length) + 1 - step, 0, -step)
+            assert primes == list(itertools.islice(filter(is_prime, candidates), 2))
 
 
 def is_prime(n):

@@ -49,7 +49,7 @@ def connected(
 def engine_on(core: _core.TwoPartySession, linear: Linear) -> TwoPartyEngine:
     """The engine of a session before any call, or of a meter: with chunks as long as the link asks for, and functions
     that may make ciphertexts where products with weights may."""
-    core.set_planning(chunk_factor(linear.delay), linear.mode != "ot")
+    core.set_planning(chunk_factor(linear.delay), linear.mode != "ot" and linear.noise == "tail")
     return TwoPartyEngine(core, linear)
 
 
