@@ -124,10 +124,12 @@ def merged(reports: Sequence[Report]) -> dict[str, Any]:
 # ---- compiled sessions: operators of the two-party core, and of the actively secure one
 def core(task: Task, session: str = "TwoPartySession") -> dict[str, Any]:
     ot, threads = task.spec.ot, task.spec.threads
+    settings = asdict(task.spec.engine)
     made = {
         "session": session, "operator": task.row["operator"], "n": task.n, "params": dict(task.params),
         "ot": (ot.provider, ot.k, ot.security), "background": ot.in_background, "threads": threads,
         "ring": task.bits, "repeats": task.repeats, "seconds_per_byte": task.spec.expected_link.seconds_per_byte,
+        "ciphertexts": settings.get("linear", "ot") != "ot" and settings.get("noise", "tail") == "tail",
     }  # fmt: skip
     reports = ranked(CORE, 2, made, link=task.spec.simulated)
     peak = max(report["peak_rss_bytes"] for report in reports)

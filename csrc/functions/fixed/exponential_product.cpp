@@ -29,8 +29,9 @@ struct ExponentialProduct {
   int result_bits() const { return formula.ring_bits - formula.dropped; }
 };
 
-constexpr int kFactorScale = 63, kTableScale = 55;
-constexpr int kLargestPlace = 2;  // log2 of the largest b: e^4 has 6 bits
+constexpr int kFactorScale = 63, kTableScale = 55, kLongTableScale = 51;
+// log2 of the largest b: e^4 has 6 bits, and e^8, of which ciphertexts hold more, 12.
+constexpr int kLargestPlace = 2, kLargestPlaceOfCiphertexts = 3;
 constexpr int kMostTableBits = 5;
 constexpr int kZeroBits = 2;                     // values below 2^-2 units become zero
 constexpr double kLowest = 0.3, kHighest = 0.7;  // where the boundary may lie
@@ -81,13 +82,17 @@ PowerProducts make_power_products(int scale, int place_bits) {
   return exponentials;
 }
 
-// e^-h for each high digit, at scale 55; the last one means -1.
+int table_scale(int scale, const Widths& w) {
+  return w.place_bits - scale <= kLargestPlace ? kTableScale : kLongTableScale;
+}
+
+// e^-h for each high digit, at table_scale(); the last one means -1.
 std::vector<u64> high_table(int scale, const Widths& w) {
+  const int own_scale = table_scale(scale, w);
   std::vector<u64> table(u64{1} << w.table_bits);
   for (u64 h = 0; h + 1 < table.size(); ++h)
-    table[h] =
-        static_cast<u64>(exponential_fraction(h << w.place_bits, scale) >> (64 - kTableScale));
-  table.back() = static_cast<u64>((u128{1} << (64 + kTableScale)) /
+    table[h] = static_cast<u64>(exponential_fraction(h << w.place_bits, scale) >> (64 - own_scale));
+  table.back() = static_cast<u64>((u128{1} << (64 + own_scale)) /
                                   exponential_fraction(u64{1} << w.place_bits, scale));
   return table;
 }
@@ -100,7 +105,7 @@ twopc::AdditionTerm make_term(int scale, const Widths& w) {
   const PowerProducts exponentials = make_power_products(scale, w.place_bits);
   const auto table = high_table(scale, w);
   const int place_bits = w.place_bits, table_bits = w.table_bits, value_scale = w.value_scale,
-            factor_scale = w.factor_scale;
+            factor_scale = w.factor_scale, products = kFactorScale + table_scale(scale, w);
   twopc::AdditionTerm term;
   term.constant = u64{1} << factor_scale;
   term.negative = true;
@@ -109,7 +114,7 @@ twopc::AdditionTerm make_term(int scale, const Widths& w) {
     twopc::rotate_table(table.data(), table_bits, share >> place_bits, turned);
     const u64 low = exponentials(share & low_mask(place_bits));
     for (std::size_t j = 0; j < entries.size(); ++j)
-      entries[j] = round_off(u128{low} * turned[j], kFactorScale + kTableScale - value_scale);
+      entries[j] = round_off(u128{low} * turned[j], products - value_scale);
   };
   term.factor = [=](i64, u64 b) {
     return (u64{1} << factor_scale) - round_off(exponentials(b), kFactorScale - factor_scale);
@@ -152,7 +157,7 @@ std::optional<ExponentialProduct> make_product(FixedFormat in, FixedFormat out, 
                   w.value_scale + w.factor_scale + 2,
                   0,
                   {make_term(in.scale, w)}};
-  const u64 largest = high_table(in.scale, w).back() >> (kTableScale - w.value_scale);
+  const u64 largest = high_table(in.scale, w).back() >> (table_scale(in.scale, w) - w.value_scale);
   plan.formula.value_bits = std::bit_width(largest + 1) + 1;
   const int fraction = w.value_scale + w.factor_scale - out.scale;
   plan.shift = fraction;
@@ -250,14 +255,14 @@ i64 wire_bits(const ExponentialProduct& plan) {
   });
 }
 
-// Calls each(widths) for the tables that serve the formats.
+// Calls each(widths) for the tables that serve the formats, with places up to 2^largest_place.
 template <class Each>
-void for_each_table(FixedFormat in, FixedFormat out, Each&& each) {
+void for_each_table(FixedFormat in, FixedFormat out, int largest_place, Each&& each) {
   for (int table_bits = 2; table_bits <= kMostTableBits; ++table_bits) {
     if (table_bits + 1 > in.bits) break;
     const int covered = covered_bits(in, out, table_bits + 1, table_bits);
     const Widths w{table_bits, covered - table_bits, 0, 0};
-    if (w.place_bits - in.scale <= kLargestPlace) each(w);
+    if (w.place_bits - in.scale <= largest_place) each(w);
   }
 }
 
@@ -266,7 +271,7 @@ void for_each_table(FixedFormat in, FixedFormat out, Each&& each) {
 std::optional<ExponentialProduct> plan_transfers(FixedFormat in, FixedFormat out, bool exact,
                                                  const std::vector<double>& values) {
   std::optional<ExponentialProduct> best;
-  for_each_table(in, out, [&](Widths w) {
+  for_each_table(in, out, kLargestPlace, [&](Widths w) {
     std::optional<ExponentialProduct> plan;
     if (exact) {
       plan = make_exact(in, out, w, values);
@@ -295,7 +300,7 @@ std::optional<ExponentialProduct> plan_ciphertexts(FixedFormat in, FixedFormat o
   const double place = 1 - std::ldexp(static_cast<double>(same.offset), -same.shift);
   std::optional<ExponentialProduct> best;
   i64 fewest = 0;
-  for_each_table(in, out, [&](Widths w) {
+  for_each_table(in, out, kLargestPlaceOfCiphertexts, [&](Widths w) {
     const int more = static_cast<int>(std::ceil(kLog2E * largest_place(in, w)));
     for (w.value_scale = in.scale + out.scale - 1;; ++w.value_scale) {
       w.factor_scale = w.value_scale + more - 1;
