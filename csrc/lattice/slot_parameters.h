@@ -4,9 +4,10 @@
 // Assumption  as wide_parameters.h, without images of keys.
 // Security    kSlotSets states the levels; scripts/lattice_security.py estimates them anew and a
 //             test holds the two together.
-// Exactness   as wide_parameters.h, where a factor's coefficients are any numbers below half of the
-//             message's prime: log2_failure bounds the probability that a coefficient of the result
-//             is wrong.
+// Exactness   as wide_parameters.h, where a factor's coefficients are any numbers below 0.51
+//             of the message's prime: log2_failure bounds the probability that a
+//             coefficient of the result is wrong, which spoils all places of its ciphertext. So a
+//             result is wrong with probability 2^13 times as large at most, below 2^-87.
 // Source      wide_parameters.h.
 #pragma once
 

@@ -12,7 +12,7 @@
 //                roots, which multiply place by place. The modulus q of ciphertexts is t times
 //                other primes, and a message stands at q / t: it is zero modulo the others, so that
 //                its values need no transform. The evaluator multiplies by a polynomial of numbers
-//                below t / 2. It keeps c0 as its share, and the key owner c1 s. In units of
+//                about t / 2 at most. It keeps c0 as its share, and the key owner c1 s. In units of
 //                1 / (2 t) the sum of both and 3/2 lies between 2 c_j + 1 and 2 c_j + 2, and that
 //                of the shares rounded down is at most one less.
 // Leakage        nothing beyond n and the number of products. To the evaluator uploads and the key
@@ -50,7 +50,7 @@ class Slots {
   void values(std::span<u64> numbers) const;
   // As a transform holds up to n values below the prime; those that are missing are zero.
   Residues placed(std::span<const u64> values) const;
-  // Coefficients, below half of the prime in absolute value, of what placed() gives.
+  // Coefficients, below 0.51 primes in absolute value, of what placed() gives.
   WipedVector<u64> coefficients(Residues placed) const;
   Residues product(const Residues& a, const Residues& b) const { return ring_.product(a, b); }
 

@@ -34,7 +34,7 @@ struct CostMeter {
   double correlation_bits;                // as Party::correlation_bits
   i64 chunk_factor = 1;                   // as Party::chunk_factor
   bool ciphertexts = false;               // as Party::ciphertexts
-  unsigned slot_keys = 0;                 // what Party::slot_keys has, a bit each
+  unsigned slot_keys = 0;                 // bits for what Party::slot_keys has; the highest: any
   std::array<i64, 2> bytes{};             // sent by party 0 / 1, preprocessing included
   std::array<i64, 2> preprocess_bytes{};  // of these, for correlations
   std::array<i64, 2> preprocess_depth{};  // of depth below, what reserve() added

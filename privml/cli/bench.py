@@ -67,7 +67,7 @@ def task_of(config: DictConfig, name: str, row: dict[str, Any]) -> Task:
     else:
         truncation = config.truncation or row.get("truncation", "auto")
         engine = {"name": config.suite.engine, "ring": bits, "device": config.device, "truncation": truncation}
-        engine["linear"] = config.engine.get("linear", "auto")
+        engine |= {name: config.engine[name] for name in ("linear", "noise") if name in config.engine}
     spec = spec_of(config, engine)
     if not spec.ot.decided:
         raise ConfigError("ot=auto chooses a provider for a query only; name the provider to measure")

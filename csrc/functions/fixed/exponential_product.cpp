@@ -239,14 +239,15 @@ constexpr int kProductGuard = 3;  // bits of the factors below the last place
 constexpr double kProductDropped = 0.125;
 
 // Of n instances, in bits on the wire; the bits of a product of polynomials are those of its work.
-i64 price(const twopc::AdditionFormula& formula, i64 n, double correlation) {
+i64 price(const ExponentialProduct& plan, i64 n, double correlation) {
   ot::CostMeter meter(ot::RcotCost{"ideal", 0, 1, 1});
   meter.correlation_bits = correlation;
-  twopc::cost_addition_formula(meter, n, formula);
+  functions::Evaluator evaluator(meter, n);
+  exponential_product(evaluator, plan, evaluator.ring(n));
   const double drawn = static_cast<double>(meter.cots[0] + meter.cots[1]);
   return 8 * (meter.bytes[0] + meter.bytes[1]) +
          static_cast<i64>((correlation + twopc::kComputingBits) * drawn) +
-         twopc::work_of(formula, n);
+         twopc::work_of(plan.formula, n);
 }
 
 i64 wire_bits(const ExponentialProduct& plan) {
@@ -314,7 +315,7 @@ std::optional<ExponentialProduct> plan_ciphertexts(FixedFormat in, FixedFormat o
       if (plan->formula.dropped < 0) continue;
       if (!twopc::fits_ciphertexts(plan->formula)) return;
       if (!is_certain(values, error_bound(in, out, w, *plan), place)) continue;
-      const i64 bits = price(plan->formula, kFunctionChunk, twopc::kCorrelationBits);
+      const i64 bits = price(*plan, kFunctionChunk, twopc::kCorrelationBits);
       if (!best || bits < fewest) {
         best = plan;
         fewest = bits;
@@ -361,8 +362,8 @@ functions::RingShares evaluated(functions::Evaluator& evaluator, const Exponenti
   bool ciphertexts = false;
   const auto choose = [&](const auto& planner) {
     ciphertexts = planner.ciphertexts && forms.by_ciphertexts &&
-                  price(forms.by_ciphertexts->formula, x.count, planner.correlation_bits) <
-                      price(forms.by_transfers.formula, x.count, planner.correlation_bits);
+                  price(*forms.by_ciphertexts, x.count, planner.correlation_bits) <
+                      price(forms.by_transfers, x.count, planner.correlation_bits);
   };
   evaluator.call([&](ot::Party& party) { choose(party); },
                  [&](ot::CostMeter& meter) { choose(meter); });

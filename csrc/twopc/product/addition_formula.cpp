@@ -59,6 +59,11 @@ int whole_factor_bits(const AdditionTerm& term) {
   const u64 largest = term.constant + (term.negative ? 0 : low_mask(term.factor_bits));
   return std::bit_width(largest);
 }
+// Whether these lie in 0..2^63, as all g of factor_bits bits allow.
+bool is_nonnegative(const AdditionTerm& term) {
+  const u64 most = u64{1} << 63, largest = low_mask(term.factor_bits);
+  return term.constant <= most && largest < most && (!term.negative || largest <= term.constant);
+}
 SlotShape slot_shape(const AdditionFormula& f) {
   return {whole_factor_bits(f.terms[0]), f.value_bits, f.ring_bits, f.dropped};
 }
@@ -269,7 +274,10 @@ void multiply_by_ciphertexts(Run& run, std::span<u64> out) {
   const int width = stream_width(f, f.value_bits), shift = stream_shift(f, f.value_bits);
   SlotProducts products(run.party, slot_shape(f), run.n());
   write_choices(run);
-  for (u64& factor : run.factors) factor = term.constant + (term.negative ? -factor : factor);
+  for (u64& factor : run.factors) {
+    factor &= low_mask(term.factor_bits);
+    factor = term.constant + (term.negative ? -factor : factor);
+  }
   products.write_factors(run.factors);
   read_choices(run);
   write_tables(run);
@@ -394,7 +402,7 @@ void cost_addition_formula(ot::CostMeter& meter, i64 n, const AdditionFormula& f
 
 bool fits_ciphertexts(const AdditionFormula& f) {
   return std::ssize(f.terms) == 1 && f.nonnegative && f.terms[0].factor_bits > 0 &&
-         !f.terms[0].factor_signed && f.ring_bits > f.value_bits &&
+         !f.terms[0].factor_signed && f.ring_bits > f.value_bits && is_nonnegative(f.terms[0]) &&
          plan_slots(slot_shape(f), 1).has_value();
 }
 

@@ -40,7 +40,7 @@ Sizes sizes_of(const WideChoice& choice) {
 
 u64 prime_of(const SlotPlan& plan, int prime) { return kSlotSets[plan.set].messages[prime]; }
 
-// t.
+// The product t of a plan's primes.
 u128 modulus_of(const SlotPlan& plan) {
   u128 out = 1;
   for (int i = 0; i < plan.primes; ++i) out *= prime_of(plan, i);

@@ -5,7 +5,8 @@
 // Functionality  for each instance the chooser (session/flight.h's halves) knows a factor below
 //                2^factor_bits, the other party a value below 2^value_bits; shares in
 //                Z_{2^(ring_bits - dropped)} of their product over 2^dropped, rounded: off by
-//                kSlotError at most, and exact if nothing is dropped.
+//                kSlotError at most, and exact if nothing is dropped, but for the failures that
+//                slot_parameters.h bounds.
 // Method         products modulo one or two primes by lattice/slot_product.h, with the chooser's
 //                key. The shares' last bit is dropped as in last_bit.h, modulo the prime, and
 //                values at the places are local. Shares modulo the product t of the primes add up
