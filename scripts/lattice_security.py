@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Security of the parameter sets of lattice-based products (csrc/lattice/parameters.h, wide_parameters.h, slot_parameters.h).
+"""Security of the parameter sets of lattice-based products (csrc/lattice/parameters.h, wide_parameters.h and
+slot_parameters.h).
 
 Prints, for each set, the block size that the primal attack needs, its core-SVP exponent, its number of operations
 (BDGL's count), and the largest modulus that the homomorphic encryption standard allows for 128 bits.

@@ -36,8 +36,8 @@ struct ResidueKernels;
 
 class ResidueRing {
  public:
-  // n is a power of two, 16 to 8192; primes are distinct, of 20 to 48 bits, and 1 modulo 2 n. Throws
-  // InvalidArgument on other values, and if this processor does not support the backend.
+  // n is a power of two, 16 to 8192; primes are distinct, of 20 to 48 bits, and 1 modulo 2 n.
+  // Throws InvalidArgument on other values, and if this processor does not support the backend.
   ResidueRing(i64 n, std::span<const u64> primes, Backend backend = best_backend());
   ~ResidueRing();
   ResidueRing(ResidueRing&&) noexcept;

@@ -185,10 +185,7 @@ void round_shares(int ring_bits, bool adds, std::span<const Torus> shares, std::
 }
 
 WideKeyOwner::WideKeyOwner(const WideSet& set, const Digest& digest, crypto::Prg& prg)
-    : set_(set),
-      digest_(digest),
-      prg_(prg),
-      key_(set, prg) {}
+    : set_(set), digest_(digest), prg_(prg), key_(set, prg) {}
 
 void WideKeyOwner::write_key(MutableBytes out) {
   const Residues p0 = key_.encryption(public_seed(digest_, PublicPart::key, 0), prg_);
