@@ -37,7 +37,8 @@ class Inputs:
 
 def prepare(name: str, core: Any, session: Any, rank: int, n: int, params: Params) -> Action:
     """The call of operator ``name`` on ``n`` instances; raises KeyError for an unknown name. ``params``: those of the
-    suite's row, and ``seconds_per_byte`` of the link, by which products by ciphertexts are planned as in the engine."""
+    suite's row, ``seconds_per_byte`` of the link, by which products by ciphertexts are planned as in the engine, and
+    ``linear`` of the engine."""
     libraries = {"function": core.fixmath, "float_function": core.secfloat, "softmax": core}
     library = libraries.get(name, core.twopc)
     return OPERATORS[name](library, session, rank, Inputs(rank), n, params)
@@ -259,12 +260,24 @@ def divide(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: P
 
 
 def softmax(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: Params) -> Action:
-    """Of ``n`` rows of ``length`` numbers, in the steps and formats of privml/ops/softmax.py."""
+    """Of ``n`` rows of ``length`` numbers, in the steps and formats of privml/ops/softmax.py. With linear "lattice"
+    rows are multiplied by ciphertexts, as the engine does where bytes alone count."""
     bits, scale, length = params["bits"], params["scale"], params["length"]
     x = bounded({"bits": bits, "bound": 2.0 ** (scale + 4 - bits)}, rank, n * length).reshape(n, length)
     more = (length - 1).bit_length()
     fine = min(scale + more, 30 - more)
     exponential, two = getattr(core.fixmath, params["function"]), core.twopc
+    keys, ring = two.WideKeys(1), fine + scale + 4
+
+    def multiply_rows(powers: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+        if params["linear"] != "lattice":
+            return two.multiply_rows(session, powers, (fine + 2, True, True, False), inverse, scale + 4, ring)
+        wide = two.extend_nonnegative(session, powers, fine + 2, ring).reshape(n, 1, length)
+        ones = two.extend_nonnegative(session, inverse, scale + 4, ring).reshape(n, 1, 1)
+        price = layout_price(Linear("lattice"))
+        both = (-1, ring, True), (-1, ring, True)
+        made = two.wide_matmul(session, keys, ones, both[0], wide, both[1], (n, 1, 1, length), ring, False, price)
+        return made.reshape(n, length)
 
     def run() -> Any:
         below = (x - two.maximum_last(session, x, bits).reshape(n, 1)) & (2**bits - 1)
@@ -272,10 +285,7 @@ def softmax(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: 
         row = powers.sum(1) & (2 ** (fine + more + 2) - 1)
         inverse = core.fixmath.reciprocal(session, row, fine + more + 2, fine, scale + 4, scale + 2)
         powers &= 2 ** (fine + 2) - 1
-        product = two.multiply_rows(
-            session, powers, (fine + 2, True, True, False), inverse, scale + 4, fine + scale + 4
-        )
-        small = two.truncate_reduce(session, product, fine + scale + 4, fine + 2)
+        small = two.truncate_reduce(session, multiply_rows(powers, inverse), ring, fine + 2)
         return two.extend_nonnegative(session, small, scale + 2, bits)
 
     return run

@@ -41,7 +41,7 @@ def two_party(core: Any, task: dict[str, Any]) -> dict[str, Any]:
     channel, further = channels[0], {"further": channels[1:threads], "refills": channels[threads:]}
     session = core.TwoPartySession(channel, task["rank"], *task["ot"], **further)
     session.set_planning(1, task["ciphertexts"])
-    params = {**task["params"], "seconds_per_byte": task["seconds_per_byte"]}
+    params = {**task["params"], "seconds_per_byte": task["seconds_per_byte"], "linear": task["linear"]}
     action = core_operators.prepare(task["operator"], core, session, task["rank"], task["n"], params)
     action()
     runs = []

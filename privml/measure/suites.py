@@ -129,6 +129,7 @@ def core(task: Task, session: str = "TwoPartySession") -> dict[str, Any]:
         "session": session, "operator": task.row["operator"], "n": task.n, "params": dict(task.params),
         "ot": (ot.provider, ot.k, ot.security), "background": ot.in_background, "threads": threads,
         "ring": task.bits, "repeats": task.repeats, "seconds_per_byte": task.spec.expected_link.seconds_per_byte,
+        "linear": settings.get("linear", "ot"),
         "ciphertexts": settings.get("linear", "ot") != "ot" and settings.get("noise", "tail") == "tail",
     }  # fmt: skip
     reports = ranked(CORE, 2, made, link=task.spec.simulated)
