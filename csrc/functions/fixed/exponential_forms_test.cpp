@@ -80,6 +80,8 @@ TEST(ExponentialForms, CiphertextsGiveTheSameResults) {
   for (const FormatPair formats :
        {FormatPair{{17, 12}, {31, 19}}, FormatPair{{33, 16}, {32, 20}},
         FormatPair{{64, 16}, {32, 16}}, FormatPair{{16, 12}, {24, 22}}, kWide}) {
+    // Sanitizers see the same code with the first formats.
+    if (privml::testing::kSanitized && formats.in.bits > 17) continue;
     const Numbers each = arguments(formats.in);
     x.clear();
     while (std::ssize(x) < kFunctionChunk + 5000) x.insert(x.end(), each.begin(), each.end());
