@@ -65,9 +65,10 @@ def test_functions_are_those_of_their_inputs(name):
     assert np.abs(values - exact).max() <= 1.5
 
 
-def test_softmax_rows_sum_to_one():
+@pytest.mark.parametrize("linear", ["ot", "lattice"])
+def test_softmax_rows_sum_to_one(linear):
     row = SUITE["softmax_product"]
-    params = {**row["params"], "length": 20}
+    params = {**row["params"], "length": 20, "linear": linear}
     x = sum(bounded({"bits": 37, "bound": 2.0**-21}, rank, 80) for rank in (0, 1))
     x = signed(x, 37).reshape(4, 20) / 4096
     expected = np.exp(x - x.max(1, keepdims=True))
