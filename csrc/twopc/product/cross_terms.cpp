@@ -191,7 +191,7 @@ void cost(ot::CostMeter& meter, std::array<bool, 2> senders, i64 n, const Direct
   }
 }
 
-// Products by ciphertexts, of numbers of `bits` bits at the chooser and at the other party. The
+// Products by ciphertexts of what the chooser knows of each with what the other party does. The
 // companion's last messages leave with the answers.
 void run_slots(ot::Party& party, const SlotShape& shape, std::span<const u64> chosen,
                std::span<const u64> carried, std::span<u64> out, const Companion& companion) {
