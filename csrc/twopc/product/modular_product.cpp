@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/pack.h"
 #include "twopc/product/modulus.h"
+#include "twopc/product/private_product.h"
 #include "twopc/select/bit_products.h"
 
 namespace privml::twopc {
@@ -93,10 +94,7 @@ void read_modular_product(ot::Party& party, ModularProduct& state, std::span<u64
 }
 
 Flight modular_product_flight(i64 n, u64 prime) {
-  const i64 half = first_half(n), rest = n - half;
-  const int width = std::bit_width(prime);
-  return {packed_bytes(rest, 1) + packed_bytes(half, width),
-          packed_bytes(half, 1) + packed_bytes(rest, width)};
+  return private_product_flight(n, std::bit_width(prime));
 }
 
 }  // namespace privml::twopc
