@@ -49,24 +49,15 @@ void write_modular_product(ot::Party& party, std::span<const u8> bits, u64 prime
   const Modulus modulus(prime);
   const Halves part = halves(party.rank, std::ssize(bits));
   state.prime = prime;
-  state.own.assign(bits.begin(), bits.end());
-  state.t.resize(part.receive_count);
-  ot::draw_as_receiver(party, state.t.data(), part.receive_count);
-  state.choices.resize(part.receive_count);
-  state.differences.resize(part.receive_count);
-  for (i64 i = 0; i < part.receive_count; ++i) {
-    state.choices[i] = crypto::low_bit(state.t[i]);
-    state.differences[i] = bits[part.receive_begin + i] ^ state.choices[i];
-  }
-  write_bits(party, state.differences);
+  open_choices(party, bits, state.bits);
   state.kept.resize(part.send_count);
   send_products(party, bits.subspan(part.send_begin, part.send_count), modulus, state.kept);
 }
 
 // The sender has kept r of r + c x_s, of which the chooser has the negative.
 void read_modular_product(ot::Party& party, ModularProduct& state, std::span<u64> out) {
-  const Halves part = halves(party.rank, std::ssize(state.own));
-  expect(out.size() == state.own.size(), "modular product: lengths differ");
+  const Halves part = halves(party.rank, std::ssize(state.bits.own));
+  expect(out.size() == state.bits.own.size(), "modular product: lengths differ");
   const Modulus modulus(state.prime);
   std::vector<u8> theirs(part.send_count, 0);
   read_bits_xor(party, theirs);
@@ -76,20 +67,20 @@ void read_modular_product(ot::Party& party, ModularProduct& state, std::span<u64
   WipedVector<u64> messages(part.receive_count);
   unpack(wire.data(), part.receive_count, width, messages.data());
   WipedVector<crypto::Block> pads(part.receive_count);
-  party.hash.hash(state.t.data(), pads.data(), part.receive_count);
+  party.hash.hash(state.bits.t.data(), pads.data(), part.receive_count);
   u64 largest = 0;
   for (i64 i = 0; i < part.receive_count; ++i) {
     largest = std::max(largest, messages[i]);
-    const u64 chosen = messages[i] & (u64{0} - state.choices[i]);
+    const u64 chosen = messages[i] & (u64{0} - state.bits.choices[i]);
     const u64 share = modulus.difference(chosen, modulus.of(pads[i].hi, pads[i].lo));
-    out[part.receive_begin + i] = modulus.flipped(share, u64{0} - state.differences[i]);
+    out[part.receive_begin + i] = modulus.flipped(share, u64{0} - state.bits.differences[i]);
   }
   if (largest >= state.prime)
     throw ProtocolError("modular product: a message is not below its prime");
   for (i64 i = 0; i < part.send_count; ++i) {
     const u64 flip = u64{0} - theirs[i];
-    out[part.send_begin + i] =
-        modulus.sum(modulus.flipped(state.kept[i], flip), state.own[part.send_begin + i] & flip);
+    out[part.send_begin + i] = modulus.sum(modulus.flipped(state.kept[i], flip),
+                                           state.bits.own[part.send_begin + i] & flip);
   }
 }
 

@@ -16,18 +16,15 @@
 #include "base/buffer.h"
 #include "ot/cost.h"
 #include "ot/party.h"
-#include "twopc/session/flight.h"
+#include "twopc/product/private_product.h"
 
 namespace privml::twopc {
 
 // What stands between the two halves of the exchange.
 struct ModularProduct {
   u64 prime = 0;
-  std::vector<u8> own;          // this party's bits
-  std::vector<u8> differences;  // if this party chooses: x_r ^ c, as sent
-  std::vector<u8> choices;
+  PrivateProduct bits;  // without width and kept
   WipedVector<u64> kept;
-  WipedVector<crypto::Block> t;
 };
 
 void write_modular_product(ot::Party& party, std::span<const u8> bits, u64 prime,

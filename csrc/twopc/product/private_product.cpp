@@ -6,10 +6,8 @@
 
 namespace privml::twopc {
 
-void write_private_product(ot::Party& party, std::span<const u8> bits, int width,
-                           PrivateProduct& state) {
+void open_choices(ot::Party& party, std::span<const u8> bits, PrivateProduct& state) {
   const Halves part = halves(party.rank, std::ssize(bits));
-  state.width = width;
   state.own.assign(bits.begin(), bits.end());
   state.t.resize(part.receive_count);
   ot::draw_as_receiver(party, state.t.data(), part.receive_count);
@@ -20,6 +18,13 @@ void write_private_product(ot::Party& party, std::span<const u8> bits, int width
     state.differences[i] = bits[part.receive_begin + i] ^ state.choices[i];
   }
   write_bits(party, state.differences);
+}
+
+void write_private_product(ot::Party& party, std::span<const u8> bits, int width,
+                           PrivateProduct& state) {
+  const Halves part = halves(party.rank, std::ssize(bits));
+  state.width = width;
+  open_choices(party, bits, state);
   WipedVector<crypto::Block> q(part.send_count);
   ot::draw_as_sender(party, q.data(), part.send_count);
   AlignedVector<u64> correlation(part.send_count);

@@ -27,6 +27,10 @@ struct PrivateProduct {
   WipedVector<crypto::Block> t;
 };
 
+// The first step of products of bits: draws the correlations that this party chooses in, and opens
+// its bits against them; sets own, differences, choices and t.
+void open_choices(ot::Party& party, std::span<const u8> bits, PrivateProduct& state);
+
 void write_private_product(ot::Party& party, std::span<const u8> bits, int width,
                            PrivateProduct& state);
 void read_private_product(ot::Party& party, PrivateProduct& state, std::span<u64> out);
