@@ -12,7 +12,7 @@
 #include "ot/pool.h"
 
 namespace privml::twopc {
-struct SlotKeys;  // twopc/product/slot_keys.h
+struct SlotKeys;  // twopc/product/slot_product.h
 }
 
 namespace privml::ot {

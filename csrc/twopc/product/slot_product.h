@@ -22,14 +22,30 @@
 //                of numbers whose highest bit is known.
 #pragma once
 
+#include <array>
+#include <memory>
 #include <optional>
 
+#include "lattice/slot_product.h"
 #include "ot/cost.h"
 #include "twopc/product/modular_product.h"
 #include "twopc/product/private_product.h"
-#include "twopc/product/slot_keys.h"
 
 namespace privml::twopc {
+
+// For each set of parameters and each of its primes the key that this party owns, and what it has
+// of the peer's: a session's calls have them in common.
+struct SlotKeyPair {
+  std::unique_ptr<lattice::SlotKeyOwner> mine;
+  std::unique_ptr<lattice::SlotEvaluator> theirs;
+  std::array<i64, 2> uploads{};  // so far, by owner
+};
+
+struct SlotKeys {
+  lattice::Digest digest{};  // of both parties' nonces
+  std::array<std::array<SlotKeyPair, lattice::kMostSlotPrimes>, std::size(lattice::kSlotSets)>
+      pairs{};
+};
 
 struct SlotShape {
   int factor_bits = 0, value_bits = 0;
