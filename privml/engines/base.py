@@ -235,8 +235,8 @@ class Engine(abc.ABC):
         addend: Share | None = None,
         window: Window | None = None,
     ) -> Share:
-        """The ``truncate`` or ``truncate_reduce`` of an ``addend`` (broadcast) and of ``multiply``, ``matmul`` or
-        ``conv2d``, which ``name`` says, in Z_2^bits; 0 < shift.count < bits. ``window``: of a convolution."""
+        """The ``truncate`` or ``truncate_reduce`` of an ``addend`` (broadcast) and of a product in Z_2^bits, which
+        ``name`` says, one of ``shifts_products``; 0 < shift.count < bits. ``window``: of a convolution."""
         product = getattr(self, name)(a, b, *([] if window is None else [window]), bits)
         if addend is not None:
             shape = product[0].shape

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from privml.engines.base import Engine, Operand
-from privml.engines.operations import OPERATIONS, Joining, offer, signature
+from privml.engines.operations import OPERATIONS, Joining, Operation, offer, signature
 from privml.engines.shares import Share, each, is_share
 
 
@@ -62,11 +62,10 @@ def answer(base: Engine, calls: Sequence[Call]) -> list[Any]:
     first = calls[0]
     if len(calls) == 1:
         return [getattr(base, first.name)(*first.args)]
-    joining = OPERATIONS[first.name].joining
-    if first.name == "shifted_product" and first.args[0] == "matmul" and not first.opens:
-        joining = Joining.MATRICES
-    if all(call.key == first.key for call in calls) and joining is not Joining.WHOLE:
-        return _as_batch(base, calls) if joining is Joining.MATRICES else _side_by_side(base, calls)
+    shifted = first.name == "shifted_product" and not first.opens
+    form = OPERATIONS[first.args[0] if shifted else first.name]
+    if all(call.key == first.key for call in calls) and form.joining is not Joining.WHOLE:
+        return _as_batch(base, calls) if form.joining is Joining.MATRICES else _side_by_side(base, calls, form)
     return base.together([(call.name, call.args) for call in calls])
 
 
@@ -99,8 +98,8 @@ def _with(value: Any, share: Share) -> Any:
     return replace(value, share=share) if isinstance(value, Operand) else share
 
 
-def _side_by_side(base: Engine, calls: Sequence[Call]) -> list[Any]:
-    name, form = calls[0].name, OPERATIONS[calls[0].name]
+def _side_by_side(base: Engine, calls: Sequence[Call], form: Operation) -> list[Any]:
+    name = calls[0].name
     middles: list[torch.Size] = []
     for call in calls:
         like = next(_components(a)[0] for a in call.args if isinstance(a, Operand) or is_share(a))

@@ -265,19 +265,20 @@ def softmax(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: 
     bits, scale, length = params["bits"], params["scale"], params["length"]
     x = bounded({"bits": bits, "bound": 2.0 ** (scale + 4 - bits)}, rank, n * length).reshape(n, length)
     more = (length - 1).bit_length()
-    fine = min(scale + more, 30 - more)
+    fine = min(scale + 2 + (more + 1) // 2, 30 - more)
     exponential, two = getattr(core.fixmath, params["function"]), core.twopc
     keys, ring = two.WideKeys(1), fine + scale + 4
 
-    def multiply_rows(powers: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    def quotient(powers: np.ndarray, inverse: np.ndarray) -> np.ndarray:
         if params["linear"] != "lattice":
-            return two.multiply_rows(session, powers, (fine + 2, True, True, False), inverse, scale + 4, ring)
+            made = two.multiply_rows(session, powers, (fine + 2, True, True, False), inverse, scale + 4, ring)
+            return two.truncate_reduce(session, made, ring, fine + 2)
         wide = two.extend_nonnegative(session, powers, fine + 2, ring).reshape(n, 1, length)
         ones = two.extend_nonnegative(session, inverse, scale + 4, ring).reshape(n, 1, 1)
         price = layout_price(Linear("lattice"))
         both = (-1, ring, True), (-1, ring, True)
-        made = two.wide_matmul(session, keys, ones, both[0], wide, both[1], (n, 1, 1, length), ring, False, price)
-        return made.reshape(n, length)
+        made = two.wide_matmul(session, keys, ones, both[0], wide, both[1], (n, 1, 1, length), ring, True, price)
+        return two.truncate_reduce(session, made.reshape(n, length), ring + 1, fine + 3)
 
     def run() -> Any:
         below = (x - two.maximum_last(session, x, bits).reshape(n, 1)) & (2**bits - 1)
@@ -285,8 +286,7 @@ def softmax(core: Any, session: Any, rank: int, inputs: Inputs, n: int, params: 
         row = powers.sum(1) & (2 ** (fine + more + 2) - 1)
         inverse = core.fixmath.reciprocal(session, row, fine + more + 2, fine, scale + 4, scale + 2)
         powers &= 2 ** (fine + 2) - 1
-        small = two.truncate_reduce(session, multiply_rows(powers, inverse), ring, fine + 2)
-        return two.extend_nonnegative(session, small, scale + 2, bits)
+        return two.extend_nonnegative(session, quotient(powers, inverse), scale + 2, bits)
 
     return run
 

@@ -17,10 +17,11 @@ import torch
 from privml.context import Session
 from privml.encoding import encode_factor
 from privml.engines.ring import extremes
+from privml.engines.shares import Share
 from privml.formats import FixedPoint, current_node, node
 from privml.ops import ring_formats
 from privml.ops.quotients import quotient, whole_divisor
-from privml.ops.rescaling import calibrated, convert
+from privml.ops.rescaling import calibrated, convert, finished
 from privml.ops.ring_formats import (
     RingFormat,
     in_ring,
@@ -39,6 +40,7 @@ from privml.ops.ring_formats import (
     sum_format,
     width,
 )
+from privml.ops.unopened import Product, product
 from privml.ops.values import broadcast, claimed, engine_of, expand, join, operand, ring_value, working_format
 from privml.tensor import SecretTensor
 
@@ -229,15 +231,20 @@ def times(a: SecretTensor, b: SecretTensor, scale: int, most: float | None = Non
         bits = min(bits, width(exact))
     bits = min(max(bits + spare, fa.bits, fb.bits), 64)
     left = operand(expand(a.share, shape), fa, a.placement)
+    value: Product | Share
     if 0 < b.dim() == len(shape) and b.shape[-1] < shape[-1] and b.shape[:-1] == shape[:-1]:
-        share = engine.multiply_rows(left, operand(b.share, fb, b.placement), bits)
+        value = product(engine, "multiply_rows", (left, operand(b.share, fb, b.placement)), bits)
     else:
-        share = engine.multiply(left, operand(expand(b.share, shape), fb, b.placement), bits)
+        value = engine.multiply(left, operand(expand(b.share, shape), fb, b.placement), bits)
     if most is None or wide:
         exact = product_format(fa, fb, bits, square=a is b)
-        return rounded(SecretTensor(share, exact, placement, a.session, float_dtype(a)), scale)
-    exact = in_ring(exact, bits)
-    return rounded(claimed(SecretTensor(share, exact, placement, a.session, float_dtype(a)), exact), scale)
+    else:
+        exact = in_ring(exact, bits)
+        if not isinstance(value, Product):  # engines that look at values do not let products wait
+            value = engine.claim(value, *interval(exact))
+    to = _rounded_format(exact, scale, wide)
+    share = finished(engine, value, exact, to)
+    return SecretTensor(share, rescaled(exact, to, engine.floors), placement, a.session, float_dtype(a))
 
 
 def _as_factor(fmt: RingFormat, wide: bool) -> RingFormat:
@@ -267,11 +274,14 @@ def scaled(x: SecretTensor, factor: torch.Tensor | float, scale: int) -> SecretT
 
 def rounded(x: SecretTensor, scale: int) -> SecretTensor:
     """``x`` at ``scale``, without the bits that fall away."""
-    fmt = x.format
-    dropped = fmt.scale - scale
-    if engine_of(x).stays_wide:
-        dropped = min(dropped, 0)
-    return cast(x, min(max(fmt.bits - dropped, 2), 64), scale)
+    to = _rounded_format(x.format, scale, engine_of(x).stays_wide)
+    return cast(x, to.bits, to.scale)
+
+
+def _rounded_format(fmt: RingFormat, scale: int, wide: bool) -> RingFormat:
+    """``fmt`` at ``scale``; if not ``wide``, without the bits that fall away."""
+    dropped = min(fmt.scale - scale, 0) if wide else fmt.scale - scale
+    return ring_format(min(max(fmt.bits - dropped, 2), 64), scale, True)
 
 
 def total(x: SecretTensor, dims: list[int], keepdim: bool = True, spare: int = 0) -> SecretTensor:

@@ -7,6 +7,7 @@ import torch
 from privml.engines.base import Engine, Operand
 from privml.engines.correlations import OtChoice
 from privml.engines.ring import wrap
+from privml.engines.shares import Shift
 from privml.engines.twopc import backend as twopc
 from privml.engines.twopc.linear import WIDE, Linear
 from privml.session import local as local_session
@@ -71,24 +72,56 @@ def factors(engine, rows, length, a_bits, b_bits, bounded):
     return words(engine, a, a_bits, **promise), words(engine, b, b_bits, nonnegative=True), a * b
 
 
-@pytest.mark.parametrize(
-    "case", [(33, 768, 21, 32, 40, True), (40, 700, 16, 31, 36, False), (24, 512, 30, 33, 64, True)]
-)
-def test_ciphertexts_make_the_same_at_the_cost_that_a_meter_counts(case):
-    *sizes, bits, bounded = case
+CASES = [(33, 768, 21, 32, 40, True), (40, 700, 16, 31, 36, False), (24, 512, 30, 33, 64, True)]
+
+
+def same_at_the_cost_of_a_meter(compute, *sizes_and_bound):
+    """compute(engine, a, b) for factors of these sizes: what it gives, and what it should be made of."""
     linear = Linear("auto", seconds_per_byte=1e-6)
     engine = twopc.create(OtChoice("ideal"), deadline=60.0, linear=linear)
     meter = twopc.meter(0, OtChoice("ideal"), 1, True, linear)
     try:
-        a, b, expected = factors(engine, *sizes, bounded)
-        assert torch.equal(engine.reveal(engine.multiply_rows(a, b, bits), bits), wrap(expected, bits))
-        meter.reveal(meter.multiply_rows(*factors(meter, *sizes, bounded)[:2], bits), bits)
+        a, b, product = factors(engine, *sizes_and_bound)
+        found = compute(engine, a, b)
+        compute(meter, *factors(meter, *sizes_and_bound)[:2])
         got, want = engine.counters(), meter.counters()
         assert got["products"] == want["products"] == {WIDE: 1}
         assert all(got["online"][name] == want["online"][name] for name in ("sent", "received", "depth"))
         assert all(got[name] == want[name] for name in ("cots_as_sender", "cots_as_receiver"))
+        return found, product, got["online"]["sent"]
     finally:
         engine.close()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_ciphertexts_make_the_same_at_the_cost_that_a_meter_counts(case):
+    *sizes, bits, bounded = case
+    found, expected, _ = same_at_the_cost_of_a_meter(
+        lambda engine, a, b: engine.reveal(engine.multiply_rows(a, b, bits), bits), *sizes, bounded
+    )
+    assert torch.equal(found, wrap(expected, bits))
+
+
+@pytest.mark.parametrize("reduces", [True, False])
+@pytest.mark.parametrize("nearest", [True, False])
+@pytest.mark.parametrize("case", CASES)
+def test_a_truncation_drops_the_noise_of_ciphertexts(case, nearest, reduces):
+    *sizes, bits, bounded = case
+    count, left = 9, bits - 9 if reduces else bits
+
+    def quotient(engine, a, b):
+        shift = Shift(count, reduces=reduces, nearest=nearest)
+        return engine.reveal(engine.shifted_product("multiply_rows", a, b, bits, shift), left)
+
+    def in_steps(engine, a, b):
+        product = engine.multiply_rows(a, b, bits)
+        return engine.reveal(engine.shifted(product, bits, Shift(count, reduces=reduces, nearest=nearest)), left)
+
+    found, product, sent = same_at_the_cost_of_a_meter(quotient, *sizes, bounded)
+    expected, _, more = same_at_the_cost_of_a_meter(in_steps, *sizes, bounded)
+    half = 1 << (count - 1) if nearest else 0
+    assert torch.equal(found, expected) and (sent < more or bits == 64)
+    assert torch.equal(found, wrap((wrap(product, bits) + half) >> count, left))
 
 
 def test_ciphertexts_take_the_place_of_transfers_where_these_cost_more():

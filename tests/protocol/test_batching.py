@@ -54,10 +54,17 @@ CASES = {
     "shifted matmul and bias": lambda e, a, b: e.shifted_product(
         "matmul", Operand(a, BITS), Operand(_turned(b), BITS), BITS, Shift(3), tuple(c[0, :2] for c in a)
     ),
+    "shifted rows": lambda e, a, b: _shifted_rows(e, (Operand(a, BITS), Operand(_first(b), BITS))),
     "conv2d": lambda e, a, b: e.conv2d(
         Operand(_image(a), BITS), Operand(_image(b), BITS), Window(padding=(1, 1)), BITS
     ),
 }
+
+
+def _shifted_rows(engine, factors):
+    if "multiply_rows" in engine.shifts_products:
+        return engine.shifted_product("multiply_rows", *factors, BITS, Shift(3))
+    return engine.truncate(engine.multiply_rows(*factors, BITS), BITS, 3)
 
 
 def _low(engine, a):
@@ -97,7 +104,8 @@ def test_joined_calls_give_what_single_calls_give(name, engine):
     generator = torch.Generator().manual_seed(3)
     with ENGINES[engine]() as session:
         base = session.engine
-        shapes = [(2, 3), (2, 3)] if "matmul" in name else [(2, 3), (4, 3)]
+        alike = "matmul" in name or "shifted" in name
+        shapes = [(2, 3), (2, 3)] if alike else [(2, 3), (4, 3)]
         if name in ("select_sum", "inner"):
             shapes = [(2, 3), (2, 5)]
         values = [torch.randint(-9, 10, (2, *shape), generator=generator) for shape in shapes]

@@ -33,6 +33,7 @@ constexpr int kFactorScale = 63, kTableScale = 55, kLongTableScale = 51;
 // log2 of the largest b: e^4 has 6 bits, and e^8, of which ciphertexts hold more, 12.
 constexpr int kLargestPlace = 2, kLargestPlaceOfCiphertexts = 3;
 constexpr int kMostTableBits = 5;
+constexpr int kMostFiner = 3;
 constexpr int kZeroBits = 2;                     // values below 2^-2 units become zero
 constexpr double kLowest = 0.3, kHighest = 0.7;  // where the boundary may lie
 constexpr int kGapScale = 22;                    // it is looked for in steps of 2^-22
@@ -216,15 +217,16 @@ std::optional<double> widest_gap(const std::vector<double>& values, const ErrorB
   return static_cast<double>(place) / (2 * kSteps);
 }
 
-// The fewest bits with which no result depends on the shares.
-std::optional<ExponentialProduct> make_exact(FixedFormat in, FixedFormat out, Widths w,
+// The fewest bits with which no result depends on the shares, if what is dropped adds at most
+// 2^-finer of the error of half a bit of the value.
+std::optional<ExponentialProduct> make_exact(FixedFormat in, FixedFormat out, Widths w, int finer,
                                              const std::vector<double>& values) {
   const int more = static_cast<int>(std::ceil(kLog2E * largest_place(in, w)));
   for (int scale = in.scale + out.scale - 1;; ++scale) {
     w.value_scale = scale;
     w.factor_scale = scale + more - 1;
     if (w.factor_scale > kFactorScale - 2) return std::nullopt;
-    auto plan = make_product(in, out, w, std::ldexp(1.0, out.scale - scale - 4));
+    auto plan = make_product(in, out, w, std::ldexp(1.0, out.scale - scale - 1 - finer));
     if (!plan) return std::nullopt;
     // Twice the step in which the offset can be chosen.
     const i64 least = i64{2} << std::max(kGapScale - plan->shift, 0);
@@ -273,24 +275,30 @@ std::optional<ExponentialProduct> plan_transfers(FixedFormat in, FixedFormat out
                                                  const std::vector<double>& values) {
   std::optional<ExponentialProduct> best;
   for_each_table(in, out, kLargestPlace, [&](Widths w) {
-    std::optional<ExponentialProduct> plan;
+    const auto offer = [&](const std::optional<ExponentialProduct>& plan) {
+      if (plan && (!best || wire_bits(*plan) < wire_bits(*best))) best = plan;
+    };
     if (exact) {
-      plan = make_exact(in, out, w, values);
+      for (int finer = 0; finer <= kMostFiner; ++finer) offer(make_exact(in, out, w, finer, values));
     } else {
       w.value_scale = out.scale + kProductGuard;
       w.factor_scale = w.value_scale + static_cast<int>(std::ceil(kLog2E * largest_place(in, w)));
-      plan = make_product(in, out, w, kProductDropped);
+      offer(make_product(in, out, w, kProductDropped));
     }
-    if (plan && (!best || wire_bits(*plan) < wire_bits(*best))) best = plan;
   });
   return best;
 }
 
-// Whether no value's interval of error reaches the boundary where a result changes.
-bool is_certain(const std::vector<double>& values, const ErrorBound& error, double place) {
+double boundary(const ExponentialProduct& plan) {
+  return 1 - std::ldexp(static_cast<double>(plan.offset), -plan.shift);
+}
+
+// Whether every value is rounded as with the boundary `place`, wherever in its interval of error.
+bool rounds_alike(const std::vector<double>& values, const ErrorBound& error, double place,
+                  double own) {
   return std::ranges::all_of(values, [&](double v) {
-    const double from = v - place, away = std::abs(from - std::round(from));
-    return away > error(v);
+    const double from = v - own, below = std::floor(from), away = from - below, e = error(v);
+    return below == std::floor(v - place) && e < away && e < 1 - away;
   });
 }
 
@@ -298,29 +306,36 @@ bool is_certain(const std::vector<double>& values, const ErrorBound& error, doub
 std::optional<ExponentialProduct> plan_ciphertexts(FixedFormat in, FixedFormat out,
                                                    const ExponentialProduct& same,
                                                    const std::vector<double>& values) {
-  const double place = 1 - std::ldexp(static_cast<double>(same.offset), -same.shift);
+  const double place = boundary(same);
   std::optional<ExponentialProduct> best;
   i64 fewest = 0;
   for_each_table(in, out, kLargestPlaceOfCiphertexts, [&](Widths w) {
     const int more = static_cast<int>(std::ceil(kLog2E * largest_place(in, w)));
+    int most = same.shift;  // of bits behind the last place; longer factors need fewer
     for (w.value_scale = in.scale + out.scale - 1;; ++w.value_scale) {
       w.factor_scale = w.value_scale + more - 1;
       if (w.factor_scale > kFactorScale - 2) return;
       auto plan = make_product(in, out, w, 1);
       if (!plan) return;
       plan->formula.by_ciphertexts = true;
-      plan->formula.dropped = w.value_scale + w.factor_scale - out.scale - same.shift;
-      plan->shift = same.shift;
-      plan->offset = same.offset;
-      if (plan->formula.dropped < 0) continue;
-      if (!twopc::fits_ciphertexts(plan->formula)) return;
-      if (!is_certain(values, error_bound(in, out, w, *plan), place)) continue;
-      const i64 bits = price(*plan, kFunctionChunk, twopc::kCorrelationBits);
-      if (!best || bits < fewest) {
-        best = plan;
-        fewest = bits;
+      const int fraction = w.value_scale + w.factor_scale - out.scale;
+      const auto serves = [&](int shift) {
+        plan->formula.dropped = fraction - shift;
+        plan->shift = shift;
+        plan->offset = static_cast<u64>(std::llround(std::ldexp(1 - place, shift)));
+        return plan->formula.dropped >= 0 && twopc::fits_ciphertexts(plan->formula) &&
+               rounds_alike(values, error_bound(in, out, w, *plan), place, boundary(*plan));
+      };
+      if (!serves(most)) {
+        if (plan->formula.dropped >= 0 && !twopc::fits_ciphertexts(plan->formula)) return;
+        continue;
       }
-      return;
+      while (most > 1 && serves(most - 1)) --most;
+      serves(most);
+      const i64 bits = price(*plan, kFunctionChunk, twopc::kCorrelationBits);
+      if (best && bits >= fewest) continue;
+      best = plan;
+      fewest = bits;
     }
   });
   return best;

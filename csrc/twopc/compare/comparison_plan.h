@@ -47,10 +47,13 @@ struct ComparisonPlan {
   int root = 0;                           // where the state of the whole stands
 };
 
-// A level of joins: a hop of a wide-area link (100 Mbps, 40 ms one way) over 2^16 instances.
+// A level of joins: at least a hop of a wide-area link (100 Mbps, 40 ms one way) over 2^16
+// instances.
 inline constexpr double kLevelBits = 64;
 // The same for one instance alone, by the factor that chunks of the link are longer by.
 inline constexpr double kHopBits = 1 << 19;
+// And over a fast link (1 Gbps, 0.25 ms one way), for one instance alone, and at least.
+inline constexpr double kFastHopBits = 1 << 18, kFewestLevelBits = 4;
 // Making and hashing a correlation: 20 ns of a link of 400 Mbps.
 inline constexpr double kComputingBits = 8;
 
@@ -62,14 +65,16 @@ struct ComparisonPrices {
   bool slow() const { return threes; }
 };
 
-// Of a party or meter, for n instances: over a slow link messages count, however few instances
-// share them.
+// Of a party or meter, for n instances, which share messages: over a slow link these count however
+// many instances share them.
 template <class Planner>
 ComparisonPrices comparison_prices(const Planner& planner, i64 n) {
   const double correlation = planner.correlation_bits;
-  if (planner.chunk_factor == 1) return {correlation};
+  const double instances = static_cast<double>(std::max<i64>(n, 1));
+  if (planner.chunk_factor == 1)
+    return {correlation, std::clamp(kFastHopBits / instances, kFewestLevelBits, kLevelBits)};
   const double hop = kHopBits * static_cast<double>(planner.chunk_factor);
-  return {correlation, std::max(kLevelBits, hop / static_cast<double>(std::max<i64>(n, 1))), true};
+  return {correlation, std::max(kLevelBits, hop / instances), true};
 }
 
 // The digits and joins with the least plan_bits(). Throws InvalidArgument unless 1 <= bits <= 64

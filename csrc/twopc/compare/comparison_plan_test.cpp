@@ -105,6 +105,23 @@ TEST(ComparisonPlan, FewerLevelsOverASlowLink) {
   EXPECT_LE(levels({32}, 1 << 20), 2U);
 }
 
+// Over a fast link a level is worth few bits if many instances share its messages.
+TEST(ComparisonPlan, MoreLevelsOfManyInstances) {
+  struct {
+    double correlation_bits = 0.75;
+    i64 chunk_factor = 1;
+  } planner;
+  const auto levels = [&](int bits, i64 n) {
+    return plan_comparison({bits}, comparison_prices(planner, n)).levels.size();
+  };
+  EXPECT_EQ(levels(18, 1), 2U);
+  EXPECT_EQ(levels(18, 1 << 16), 3U);
+  EXPECT_EQ(levels(32, 1), 3U);
+  EXPECT_EQ(levels(32, 1 << 16), 4U);
+  for (int bits = 1; bits <= 64; ++bits) EXPECT_LE(levels(bits, 1), levels(bits, 1 << 16)) << bits;
+  EXPECT_EQ(comparison_prices(planner, 0).level, kLevelBits);
+}
+
 // The more a correlation costs, the larger the digits: fewer triples, longer messages.
 TEST(ComparisonPlan, DigitsGrowWithThePriceOfCorrelations) {
   const auto digits = [](int bits, double price) {

@@ -179,8 +179,8 @@ class TwoPartyEngine(SharedEngine):
         return products.multiply(self, a, b, out_bits)
 
     def multiply_rows(self, a: Operand, b: Operand, out_bits: int) -> Share:
-        made = rows.multiply_rows(self, a, b, out_bits)
-        return super().multiply_rows(a, b, out_bits) if made is None else made
+        made = rows.multiply_rows(self, a, b, out_bits, False)
+        return super().multiply_rows(a, b, out_bits) if made is None else made[0]
 
     def sum_squares(self, a: Operand, square_bits: int, promise: Promise, out_bits: int) -> Share:
         made = summed_squares(self, a, square_bits, out_bits)
@@ -194,7 +194,7 @@ class TwoPartyEngine(SharedEngine):
 
     @property
     def shifts_products(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset() if self.linear.mode == "ot" else frozenset({"matmul"})
+        return frozenset() if self.linear.mode == "ot" else frozenset({"matmul", "multiply_rows"})
 
     def shifted_product(
         self,
@@ -206,9 +206,14 @@ class TwoPartyEngine(SharedEngine):
         addend: Share | None = None,
         window: Window | None = None,
     ) -> Share:
-        if name != "matmul" or bits == 64:
+        made = None
+        if bits < 64 and name == "matmul":
+            made = products.matmul_with_noise(self, a, b, bits, True)
+        elif bits < 64 and name == "multiply_rows":
+            made = rows.multiply_rows(self, a, b, bits, True)
+        if made is None:
             return super().shifted_product(name, a, b, bits, shift, addend, window)
-        product, more = products.matmul_with_noise(self, a, b, bits, True)
+        product, more = made
         if addend is not None:
             product = (product[0] + (addend[0] << more),)
         nonnegative, bound = shift.promise

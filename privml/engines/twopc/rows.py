@@ -31,18 +31,21 @@ if TYPE_CHECKING:
 _FIELD_BITS = 128
 
 
-def multiply_rows(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Share | None:
-    """a [..., n] times b [..., 1], mod 2^out_bits; None where element by element is cheaper."""
+def multiply_rows(
+    engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, noisy: bool
+) -> tuple[Share, int] | None:
+    """a [..., n] times b [..., 1], as ``products.matmul_with_noise`` gives it; None where element by element is
+    cheaper."""
     a, b = fit(a, out_bits), fit(b, out_bits)
     if a.owner is not None or b.owner is not None:
         return None
     if engine.linear.mode != "ot":
-        made = _by_ciphertexts(engine, a, b, out_bits)
+        made = _by_ciphertexts(engine, a, b, out_bits, noisy)
         if made is not None:
-            return made
+            return made, int(noisy)
     if not _rows_pay(a, b, out_bits, _correlation_bits(engine)):
         return None
-    return call(engine.session, "multiply_rows", array(a.share), factor(a), array(b.share), b.bits, out_bits)
+    return call(engine.session, "multiply_rows", array(a.share), factor(a), array(b.share), b.bits, out_bits), 0
 
 
 def _correlation_bits(engine: TwoPartyEngine) -> int:
@@ -64,14 +67,14 @@ def _rows_pay(a: Operand, b: Operand, out_bits: int, correlation: int) -> bool:
     return streams(b.bits) <= streams(shorter) + (correlation + 1) * shorter
 
 
-def _by_ciphertexts(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int) -> Share | None:
+def _by_ciphertexts(engine: TwoPartyEngine, a: Operand, b: Operand, out_bits: int, noisy: bool) -> Share | None:
     """A batch of products 1 x 1 times 1 x n; None where transfers cost less."""
     shape, linear = tuple(a.share[0].shape), engine.linear
     formats = owned_format(replace(b, bits=out_bits)), owned_format(replace(a, bits=out_bits))
     sizes = prod(shape[:-1]), 1, 1, shape[-1]
     # Without a price of work, columns would be polynomials of their own, which takes more bytes of a number and a row.
     worth = layout_price(linear) if linear.mode == "lattice" else byte_price(linear)
-    product = wide.WideProduct(*sizes, out_bits, *formats, worth)
+    product = wide.WideProduct(*sizes, out_bits, *formats, worth, noisy)
     found = wide.candidates(product, engine.transfers, linear)
     if not found:
         return None
