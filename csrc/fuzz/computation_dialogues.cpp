@@ -31,9 +31,11 @@
 #include "twopc/product/matmul.h"
 #include "twopc/product/multiplication.h"
 #include "twopc/product/packed_matmul.h"
+#include "twopc/product/slot_product.h"
 #include "twopc/product/wide_matmul.h"
 #include "twopc/select/boolean.h"
 #include "twopc/select/multiplex.h"
+#include "twopc/session/flight.h"
 #include "twopc/session/open.h"
 #include "twopc/width/conversion.h"
 #include "twopc/width/division.h"
@@ -126,7 +128,7 @@ Dialogue unary(floating::FunctionSteps steps) {
 
 }  // namespace
 
-// The party of rank 0 reads what the other one has encrypted and answers.
+// Ciphertexts and answers to them; with weights the party of rank 0 answers.
 std::span<const Dialogue> lattice_products() {
   static const std::array made{
       on_words(32,
@@ -162,6 +164,18 @@ std::span<const Dialogue> lattice_products() {
                  const twopc::WideProduct product{
                      1, {3, 3, 3}, {twopc::kShared, 32}, {twopc::kShared, 32}, 32};
                  for (int i = 0; i < 2; ++i) twopc::wide_matmul(p, session, product, x, x, r);
+               }),
+      on_words(30,
+               [](ot::Party& p, const Words& x, Words& r) {
+                 const twopc::Halves part = twopc::halves(p.rank, kCount);
+                 for (int i = 0; i < 2; ++i) {  // with new keys, and with the same again
+                   twopc::SlotProducts products(p, {30, 30, 60, 10}, kCount);
+                   products.write_factors(std::span(x).first(part.receive_count));
+                   products.write_answers(std::span(x).first(part.send_count));
+                   products.write_carries();
+                   products.write_wraps();
+                   products.read(r);
+                 }
                }),
   };
   return made;
