@@ -217,6 +217,21 @@ std::optional<double> widest_gap(const std::vector<double>& values, const ErrorB
   return static_cast<double>(place) / (2 * kSteps);
 }
 
+double boundary(const ExponentialProduct& plan) {
+  return 1 - std::ldexp(static_cast<double>(plan.offset), -plan.shift);
+}
+
+// Whether the boundary `own` rounds every value as `place` does, wherever in its interval of error;
+// smaller ones than those in `values` become zero.
+bool rounds_alike(const std::vector<double>& values, const ErrorBound& error, double place,
+                  double own) {
+  if (kLowest / 2 + error(kLowest / 2) >= own) return false;
+  return std::ranges::all_of(values, [&](double v) {
+    const double from = v - own, below = std::floor(from), away = from - below, e = error(v);
+    return below == std::floor(v - place) && e < away && e < 1 - away;
+  });
+}
+
 // The fewest bits with which no result depends on the shares, if what is dropped adds at most
 // 2^-finer of the error of half a bit of the value.
 std::optional<ExponentialProduct> make_exact(FixedFormat in, FixedFormat out, Widths w, int finer,
@@ -230,10 +245,11 @@ std::optional<ExponentialProduct> make_exact(FixedFormat in, FixedFormat out, Wi
     if (!plan) return std::nullopt;
     // Twice the step in which the offset can be chosen.
     const i64 least = i64{2} << std::max(kGapScale - plan->shift, 0);
-    const auto place = widest_gap(values, error_bound(in, out, w, *plan), least);
+    const ErrorBound error = error_bound(in, out, w, *plan);
+    const auto place = widest_gap(values, error, least);
     if (!place) continue;
     plan->offset = static_cast<u64>(std::llround(std::ldexp(1 - *place, plan->shift)));
-    return plan;
+    if (rounds_alike(values, error, *place, boundary(*plan))) return plan;
   }
 }
 
@@ -279,7 +295,8 @@ std::optional<ExponentialProduct> plan_transfers(FixedFormat in, FixedFormat out
       if (plan && (!best || wire_bits(*plan) < wire_bits(*best))) best = plan;
     };
     if (exact) {
-      for (int finer = 0; finer <= kMostFiner; ++finer) offer(make_exact(in, out, w, finer, values));
+      for (int finer = 0; finer <= kMostFiner; ++finer)
+        offer(make_exact(in, out, w, finer, values));
     } else {
       w.value_scale = out.scale + kProductGuard;
       w.factor_scale = w.value_scale + static_cast<int>(std::ceil(kLog2E * largest_place(in, w)));
@@ -287,19 +304,6 @@ std::optional<ExponentialProduct> plan_transfers(FixedFormat in, FixedFormat out
     }
   });
   return best;
-}
-
-double boundary(const ExponentialProduct& plan) {
-  return 1 - std::ldexp(static_cast<double>(plan.offset), -plan.shift);
-}
-
-// Whether every value is rounded as with the boundary `place`, wherever in its interval of error.
-bool rounds_alike(const std::vector<double>& values, const ErrorBound& error, double place,
-                  double own) {
-  return std::ranges::all_of(values, [&](double v) {
-    const double from = v - own, below = std::floor(from), away = from - below, e = error(v);
-    return below == std::floor(v - place) && e < away && e < 1 - away;
-  });
 }
 
 // The same function with bits and tables for which ciphertexts cost the least.
