@@ -79,7 +79,7 @@ class Sample:
     def products(self) -> float:
         """About as many as the products of numbers that a product of matrices computes, whose messages are in
         proportion to its result: the root of the sizes of both factors and of the messages. 0 for other calls."""
-        if self.method not in ("matmul", "conv2d", "inner", "multiply_rows"):
+        if self.method not in ("matmul", "conv2d", "inner", "multiply_rows", "shifted_product"):
             return 0.0
         words = (*self.args, *(word for _, word in self.kwargs))
         sizes = [math.prod(shape) for shape in map(_shape, words) if shape is not None]

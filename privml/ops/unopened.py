@@ -11,7 +11,7 @@ from privml.engines.shares import Shift, Window
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """``multiply``, ``matmul`` or ``conv2d`` of two factors in Z_2^bits, plus an ``addend``, which is broadcast."""
+    """A product, which ``name`` says (see ``Engine.shifts_products``), of two factors in Z_2^bits, plus an ``addend``, which is broadcast."""
 
     name: str
     factors: tuple[Operand, Operand]

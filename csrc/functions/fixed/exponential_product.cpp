@@ -33,7 +33,6 @@ constexpr int kFactorScale = 63, kTableScale = 55, kLongTableScale = 51;
 // log2 of the largest b: e^4 has 6 bits, and e^8, of which ciphertexts hold more, 12.
 constexpr int kLargestPlace = 2, kLargestPlaceOfCiphertexts = 3;
 constexpr int kMostTableBits = 5;
-constexpr int kMostFiner = 3;
 constexpr int kZeroBits = 2;                     // values below 2^-2 units become zero
 constexpr double kLowest = 0.3, kHighest = 0.7;  // where the boundary may lie
 constexpr int kGapScale = 22;                    // it is looked for in steps of 2^-22
@@ -232,16 +231,15 @@ bool rounds_alike(const std::vector<double>& values, const ErrorBound& error, do
   });
 }
 
-// The fewest bits with which no result depends on the shares, if what is dropped adds at most
-// 2^-finer of the error of half a bit of the value.
-std::optional<ExponentialProduct> make_exact(FixedFormat in, FixedFormat out, Widths w, int finer,
+// The fewest bits with which no result depends on the shares.
+std::optional<ExponentialProduct> make_exact(FixedFormat in, FixedFormat out, Widths w,
                                              const std::vector<double>& values) {
   const int more = static_cast<int>(std::ceil(kLog2E * largest_place(in, w)));
   for (int scale = in.scale + out.scale - 1;; ++scale) {
     w.value_scale = scale;
     w.factor_scale = scale + more - 1;
     if (w.factor_scale > kFactorScale - 2) return std::nullopt;
-    auto plan = make_product(in, out, w, std::ldexp(1.0, out.scale - scale - 1 - finer));
+    auto plan = make_product(in, out, w, std::ldexp(1.0, out.scale - scale - 4));
     if (!plan) return std::nullopt;
     // Twice the step in which the offset can be chosen.
     const i64 least = i64{2} << std::max(kGapScale - plan->shift, 0);
@@ -291,17 +289,15 @@ std::optional<ExponentialProduct> plan_transfers(FixedFormat in, FixedFormat out
                                                  const std::vector<double>& values) {
   std::optional<ExponentialProduct> best;
   for_each_table(in, out, kLargestPlace, [&](Widths w) {
-    const auto offer = [&](const std::optional<ExponentialProduct>& plan) {
-      if (plan && (!best || wire_bits(*plan) < wire_bits(*best))) best = plan;
-    };
+    std::optional<ExponentialProduct> plan;
     if (exact) {
-      for (int finer = 0; finer <= kMostFiner; ++finer)
-        offer(make_exact(in, out, w, finer, values));
+      plan = make_exact(in, out, w, values);
     } else {
       w.value_scale = out.scale + kProductGuard;
       w.factor_scale = w.value_scale + static_cast<int>(std::ceil(kLog2E * largest_place(in, w)));
-      offer(make_product(in, out, w, kProductDropped));
+      plan = make_product(in, out, w, kProductDropped);
     }
+    if (plan && (!best || wire_bits(*plan) < wire_bits(*best))) best = plan;
   });
   return best;
 }
@@ -315,7 +311,8 @@ std::optional<ExponentialProduct> plan_ciphertexts(FixedFormat in, FixedFormat o
   i64 fewest = 0;
   for_each_table(in, out, kLargestPlaceOfCiphertexts, [&](Widths w) {
     const int more = static_cast<int>(std::ceil(kLog2E * largest_place(in, w)));
-    int most = same.shift;  // of bits behind the last place; longer factors need fewer
+    int most = same.shift;  // of bits behind the last place; longer factors may need fewer
+    bool served = false;
     for (w.value_scale = in.scale + out.scale - 1;; ++w.value_scale) {
       w.factor_scale = w.value_scale + more - 1;
       if (w.factor_scale > kFactorScale - 2) return;
@@ -334,8 +331,11 @@ std::optional<ExponentialProduct> plan_ciphertexts(FixedFormat in, FixedFormat o
         if (plan->formula.dropped >= 0 && !twopc::fits_ciphertexts(plan->formula)) return;
         continue;
       }
+      const int before = most;
       while (most > 1 && serves(most - 1)) --most;
       serves(most);
+      if (served && most == before) return;
+      served = true;
       const i64 bits = price(*plan, kFunctionChunk, twopc::kCorrelationBits);
       if (best && bits >= fewest) continue;
       best = plan;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a comparison is cut into digits and which digits are joined when: public data, a function of
-// the widths alone.
+// widths, prices and the number of instances.
 #pragma once
 
 #include <algorithm>
@@ -47,12 +47,12 @@ struct ComparisonPlan {
   int root = 0;                           // where the state of the whole stands
 };
 
-// A level of joins: at least a hop of a wide-area link (100 Mbps, 40 ms one way) over 2^16
-// instances.
+// A level of joins over a slow link: at least a hop of 100 Mbps and 40 ms over 2^16 instances.
 inline constexpr double kLevelBits = 64;
 // The same for one instance alone, by the factor that chunks of the link are longer by.
 inline constexpr double kHopBits = 1 << 19;
-// And over a fast link (1 Gbps, 0.25 ms one way), for one instance alone, and at least.
+// Over a fast link, a hop of 1 Gbps and 0.25 ms for one instance alone; a level is worth at least
+// kFewestLevelBits there, and at most kLevelBits.
 inline constexpr double kFastHopBits = 1 << 18, kFewestLevelBits = 4;
 // Making and hashing a correlation: 20 ns of a link of 400 Mbps.
 inline constexpr double kComputingBits = 8;
