@@ -11,7 +11,8 @@ from privml.engines.shares import Shift, Window
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A product, which ``name`` says (see ``Engine.shifts_products``), of two factors in Z_2^bits, plus an ``addend``, which is broadcast."""
+    """A product of two factors in Z_2^bits, which ``name`` says (see ``Engine.shifts_products``), plus an ``addend``,
+    which is broadcast."""
 
     name: str
     factors: tuple[Operand, Operand]
