@@ -147,6 +147,7 @@ ErrorBound error_bound(FixedFormat in, FixedFormat out, const Widths& w,
 // With as many bits dropped as keep their error below `share` units.
 std::optional<ExponentialProduct> make_product(FixedFormat in, FixedFormat out, const Widths& w,
                                                double share) {
+  if (w.value_scale > table_scale(in.scale, w)) return std::nullopt;
   const int covered = w.table_bits + w.place_bits;
   ExponentialProduct plan{
       in, out, exponential_range(in, out, covered, kZeroBits, u64{1} << w.place_bits), {}, 0, 0};
