@@ -320,18 +320,15 @@ std::optional<ExponentialProduct> plan_ciphertexts(FixedFormat in, FixedFormat o
       auto plan = make_product(in, out, w, 1);
       if (!plan) return;
       plan->formula.by_ciphertexts = true;
+      if (!twopc::fits_ciphertexts(plan->formula)) return;
       const int fraction = w.value_scale + w.factor_scale - out.scale;
       const auto serves = [&](int shift) {
         plan->formula.dropped = fraction - shift;
         plan->shift = shift;
         plan->offset = static_cast<u64>(std::llround(std::ldexp(1 - place, shift)));
-        return plan->formula.dropped >= 0 && twopc::fits_ciphertexts(plan->formula) &&
-               rounds_alike(values, error_bound(in, out, w, *plan), place, boundary(*plan));
+        return rounds_alike(values, error_bound(in, out, w, *plan), place, boundary(*plan));
       };
-      if (!serves(most)) {
-        if (plan->formula.dropped >= 0 && !twopc::fits_ciphertexts(plan->formula)) return;
-        continue;
-      }
+      if (fraction < most || !serves(most)) continue;
       const int before = most;
       while (most > 1 && serves(most - 1)) --most;
       serves(most);
